@@ -1,0 +1,8 @@
+"""Measure retrieval, as a Ray job: ``ray job submit -- python jobs/evaluate_retrieval.py INDEX QUERIES``."""
+
+import sys
+
+from scp_ray.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["evaluate", *sys.argv[1:]]))

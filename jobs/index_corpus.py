@@ -1,0 +1,8 @@
+"""Build or re-index, as a Ray job: ``ray job submit -- python jobs/index_corpus.py CORPUS INDEX``."""
+
+import sys
+
+from scp_ray.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["index", *sys.argv[1:]]))

@@ -1,0 +1,4 @@
+"""The commands of ``scp-ray``, one module each: arguments, one call, what is shown, exit code.
+
+A module has ``HELP``, ``add_arguments(parser)`` and ``run(args, settings) -> int``.
+"""

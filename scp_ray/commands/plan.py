@@ -1,0 +1,60 @@
+"""``scp-ray plan``: what ``index`` would do, and what it would cost."""
+
+import argparse
+from dataclasses import asdict
+
+from scp_ray.commands.terminal import ExitCode, show, show_json, tell
+from scp_ray.config import Settings
+from scp_ray.pipeline.estimate import CostEstimate, estimate_cost
+from scp_ray.pipeline.ray_executor import RayExecutor, connect
+from scp_ray.pipeline.run import IndexRequest, prepare
+from scp_ray.storage.opening import open_corpus
+
+HELP = "say what `index` would do and cost; changes nothing"
+DESCRIPTION = """\
+Compares CORPUS with the current generation of INDEX and says how many documents are new,
+changed, same and removed, and how many chunks, tokens and LLM calls a run would take. Counts
+come from reading up to 64 of the documents, scaled up by size. Nothing is written.
+"""
+EXAMPLES = """\
+example:
+  scp-ray plan manuals/ index/
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("corpus", metavar="CORPUS", help="folder of documents")
+    parser.add_argument("index", metavar="INDEX", help="folder of the index; may be missing")
+    parser.add_argument("--json", action="store_true", help="print the plan as JSON")
+
+
+def run(args: argparse.Namespace, settings: Settings) -> int:
+    """Run the command and return its exit code."""
+    tell("starting Ray")
+    connect()
+    executor = RayExecutor(settings)
+    corpus = open_corpus(args.corpus).url
+    prepared = prepare(IndexRequest(corpus, args.index, settings), executor, tell)
+    estimate = estimate_cost(executor, corpus, prepared, settings)
+    if args.json:
+        problems = [asdict(problem) for problem in prepared.plan.quarantined]
+        show_json({**asdict(estimate), "quarantined": problems}, indent=1)
+    else:
+        show(_summary(estimate))
+    return ExitCode.DONE
+
+
+def _summary(estimate: CostEstimate) -> str:
+    about = "about " if estimate.is_estimate else ""
+    states = ", ".join(f"{count} {state}" for state, count in estimate.documents.items())
+    return "\n".join(
+        [
+            f"documents  {states}",
+            f"shards     {estimate.shards_touched} of {estimate.num_shards} to build",
+            f"chunks     {about}{estimate.chunks} to annotate and embed",
+            f"tokens     {about}{estimate.embedding_tokens} to embed",
+            f"decisions  {about}{estimate.continuity_decisions} of continuity",
+            f"LLM calls  {estimate.llm_calls}",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""From a corpus to a published generation: plan, stages, executors, report."""

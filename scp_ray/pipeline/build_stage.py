@@ -1,0 +1,113 @@
+"""Builds shards from staged parts and kept rows, and writes and verifies their files."""
+
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from scp_ray import schema
+from scp_ray.config import Settings
+from scp_ray.errors import ChecksumError
+from scp_ray.index.build import ShardBuildReport, build_shard
+from scp_ray.index.shard_files import read_rows
+from scp_ray.pipeline.staged_parts import read_part
+from scp_ray.protocols import ObjectStore
+from scp_ray.storage.checksums import fetch_verified, file_sha256
+from scp_ray.storage.keys import shard_folder
+from scp_ray.storage.manifest import ShardEntry, StoredFile
+from scp_ray.storage.opening import open_store
+
+
+def empty_shard(shard_id: int) -> ShardEntry:
+    """Return the entry of a shard without documents."""
+    return ShardEntry(
+        shard_id=shard_id, folder=None, files={}, num_documents=0, num_chunks=0, recall=1.0
+    )
+
+
+class BuildStage:
+    """One shard a row: gathers its rows, builds, audits, writes, and reads back what it wrote."""
+
+    def __init__(self, index: str, settings: Settings) -> None:
+        self._store = open_store(index)
+        self._config = settings.index
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        """Take ``BUILDS`` and yield ``BUILT``, one table a shard."""
+        for row in batch.to_pylist():
+            started = time.perf_counter()
+            with tempfile.TemporaryDirectory() as folder:
+                entry = self._build(row, Path(folder))
+            built = {
+                schema.ENTRY_JSON: entry.model_dump_json(),
+                schema.BUILD_S: time.perf_counter() - started,
+            }
+            yield pa.Table.from_pylist([built], schema=schema.BUILT)
+
+    def _build(self, row: dict[str, list[str]], folder: Path) -> ShardEntry:
+        shard_id = int(str(row[schema.SHARD_ID]))
+        kept = [ShardEntry.model_validate_json(text) for text in row[schema.KEPT_SHARDS]]
+        gathered = [
+            *_staged_rows(self._store, row[schema.PARTS], row[schema.STAGED_DOC_IDS]),
+            *_kept_rows(self._store, kept, row[schema.KEPT_DOC_IDS], folder / "kept"),
+        ]
+        chunks = pa.concat_tables([tables[0] for tables in gathered])
+        documents = pa.concat_tables([tables[1] for tables in gathered])
+        target = folder / "built"
+        target.mkdir()
+        report = build_shard(chunks, documents, self._config, target)
+        return _published(self._store, shard_id, target, report)
+
+
+def _staged_rows(
+    store: ObjectStore, parts: Iterable[str], doc_ids: Iterable[str]
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield chunks and documents; a document that two parts hold is taken from the first."""
+    missing = set(doc_ids)
+    for part in parts:
+        chunks, documents = read_part(store, part, missing)
+        missing -= set(documents[schema.DOC_ID].to_pylist())
+        yield chunks, documents.select(schema.DOCUMENTS.names).cast(schema.DOCUMENTS)
+
+
+def _kept_rows(
+    store: ObjectStore, shards: Iterable[ShardEntry], doc_ids: Iterable[str], cache: Path
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield chunks and documents of earlier shards, as they were."""
+    wanted = pa.array(list(doc_ids), pa.string())
+    for shard in shards:
+        folder = fetch_verified(store, str(shard.folder), shard.checksums, cache)
+        chunks, documents = read_rows(folder)
+        yield (
+            chunks.filter(pc.is_in(chunks[schema.DOC_ID], value_set=wanted)),
+            documents.filter(pc.is_in(documents[schema.DOC_ID], value_set=wanted)),
+        )
+
+
+def _published(
+    store: ObjectStore, shard_id: int, folder: Path, report: ShardBuildReport
+) -> ShardEntry:
+    """Write a shard's files under the name of their content, and read them back."""
+    files = {
+        path.name: StoredFile(sha256=file_sha256(path), size_bytes=path.stat().st_size)
+        for path in sorted(folder.iterdir())
+    }
+    checksums = {name: file.sha256 for name, file in files.items()}
+    target = shard_folder(shard_id, checksums)
+    try:
+        fetch_verified(store, target, checksums, folder.parent / "earlier")
+    except ChecksumError:  # not there yet, or a crash left it incomplete
+        for name in files:
+            store.upload(folder / name, f"{target}/{name}")
+        fetch_verified(store, target, checksums, folder.parent / "written")
+    return ShardEntry(
+        shard_id=shard_id,
+        folder=target,
+        files=files,
+        num_documents=report.num_documents,
+        num_chunks=report.num_chunks,
+        recall=report.recall,
+    )

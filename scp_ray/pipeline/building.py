@@ -1,0 +1,117 @@
+"""Decides which shards a run builds and which it takes over, and has them built."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.config import Settings
+from scp_ray.index.sharding import shard_of
+from scp_ray.pipeline.build_stage import BuildStage, empty_shard
+from scp_ray.pipeline.executor import Executor, StageSpec
+from scp_ray.pipeline.plan import PublishedDocument
+from scp_ray.pipeline.pools import BUILD_TASK
+from scp_ray.pipeline.report import Progress
+from scp_ray.pipeline.staged_parts import StagedDocument
+from scp_ray.storage.manifest import Manifest, ShardEntry
+
+_SHAPING_INDEX_KEYS = ("num_shards", "m", "ef_construction", "positional_code_weight")
+
+
+@dataclass
+class ShardContent:
+    """What a shard of the new generation holds.
+
+    Attributes:
+        staged: Documents with staged rows, by part.
+        kept: Documents taken over, by the shard of the parent generation that holds them.
+    """
+
+    staged: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the shard has no document."""
+        return not self.staged and not self.kept
+
+
+def shard_contents(
+    staged: Mapping[str, StagedDocument],
+    kept: Mapping[str, PublishedDocument],
+    num_shards: int,
+) -> list[ShardContent]:
+    """Return what each shard of the new generation holds, by shard_id."""
+    contents = [ShardContent() for _ in range(num_shards)]
+    for doc_id, document in sorted(staged.items()):
+        contents[shard_of(doc_id, num_shards)].staged[document.part].append(doc_id)
+    for doc_id, published in sorted(kept.items()):
+        contents[shard_of(doc_id, num_shards)].kept[published.shard_id].append(doc_id)
+    return contents
+
+
+def reusable_shards(
+    contents: Iterable[ShardContent], parent: Manifest | None, settings: Settings
+) -> dict[int, ShardEntry]:
+    """Return the shards that need no build: empty ones, and those that stay as they are."""
+    entries = {entry.shard_id: entry for entry in parent.shards} if parent else {}
+    same_shape = parent is not None and _shape(parent.settings["index"]) == _shape(
+        settings.index.model_dump()
+    )
+    reusable: dict[int, ShardEntry] = {}
+    for shard_id, content in enumerate(contents):
+        entry = entries.get(shard_id)
+        if content.is_empty:
+            reusable[shard_id] = empty_shard(shard_id)
+        elif entry and same_shape and _is_unchanged(content, entry):
+            reusable[shard_id] = entry
+    return reusable
+
+
+def build_shards(
+    executor: Executor,
+    index: str,
+    contents: Mapping[int, ShardContent],
+    parent: Manifest | None,
+    settings: Settings,
+    progress: Progress,
+) -> tuple[list[ShardEntry], float]:
+    """Build shards and write their files; returns their entries and the workers' seconds.
+
+    Raises:
+        IndexQualityError: If a shard misses the recall that the settings ask for.
+        ChecksumError: If staged or kept rows are damaged.
+    """
+    entries = {entry.shard_id: entry for entry in parent.shards} if parent else {}
+    rows = [
+        {
+            schema.SHARD_ID: shard_id,
+            schema.STAGED_DOC_IDS: [doc for docs in content.staged.values() for doc in docs],
+            schema.PARTS: list(content.staged),
+            schema.KEPT_DOC_IDS: [doc for docs in content.kept.values() for doc in docs],
+            schema.KEPT_SHARDS: [entries[old].model_dump_json() for old in content.kept],
+        }
+        for shard_id, content in contents.items()
+    ]
+    table = pa.Table.from_pylist(rows, schema=schema.BUILDS)
+    stage = StageSpec(BUILD_TASK, partial(BuildStage, index, settings), batch_rows=1)
+    built: list[ShardEntry] = []
+    seconds = 0.0
+    for outcome in executor.run(table, [stage]):
+        for row in outcome.to_pylist():
+            built.append(ShardEntry.model_validate_json(row[schema.ENTRY_JSON]))
+            seconds += row[schema.BUILD_S]
+            progress(f"built {len(built)}/{len(rows)} shards")
+    return built, seconds
+
+
+def _shape(index_settings: Mapping[str, object]) -> list[object]:
+    return [index_settings.get(key) for key in _SHAPING_INDEX_KEYS]
+
+
+def _is_unchanged(content: ShardContent, entry: ShardEntry) -> bool:
+    kept = content.kept.get(entry.shard_id, [])
+    return not content.staged and len(content.kept) == 1 and len(kept) == entry.num_documents

@@ -1,0 +1,157 @@
+"""The checks behind ``scp-ray doctor``; each says what it found and what to do."""
+
+import socket
+import sys
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.metadata import PackageNotFoundError, version
+
+from scp_ray.config import Settings
+from scp_ray.corpus.chunker import check_budgets
+from scp_ray.embedding.factory import load_encoder
+from scp_ray.errors import PreconditionFailedError, ScpRayError
+from scp_ray.protocols import ObjectStore
+from scp_ray.storage.opening import open_store
+
+_PACKAGES = ("ray", "pyarrow", "numpy", "faiss-cpu", "torch", "sentence-transformers")
+_RAY_PORTS = {6379: "GCS", 8265: "dashboard and jobs", 10001: "Ray client"}
+_DASHBOARD_PORT = 8265
+_TIMEOUT_S = 1.0
+_UNAUTHORIZED = {401, 403}
+
+
+class CheckStatus(StrEnum):
+    """Outcome of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: What.
+        status: How it is.
+        detail: What was found, and what to do if it is not well.
+    """
+
+    name: str
+    status: CheckStatus
+    detail: str
+
+
+def diagnose(settings: Settings, index: str | None) -> Iterator[Check]:
+    """Yield the checks of this machine, and of the store at ``index`` if it is given."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    yield Check("python", CheckStatus.OK, python)
+    for package in _PACKAGES:
+        yield _check_package(package)
+    yield _check_device()
+    yield _check_encoder(settings)
+    if index is not None:
+        yield _check_store(index)
+    for port, name in _RAY_PORTS.items():
+        yield check_ray_port("127.0.0.1", port, name)
+
+
+def _check_package(package: str) -> Check:
+    try:
+        return Check(package, CheckStatus.OK, version(package))
+    except PackageNotFoundError:
+        return Check(package, CheckStatus.FAILED, f"not installed; pip install {package}")
+
+
+def _check_device() -> Check:
+    import torch
+
+    if torch.cuda.is_available():
+        names = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
+        return Check("device", CheckStatus.OK, ", ".join(names))
+    threads = torch.get_num_threads()
+    return Check("device", CheckStatus.OK, f"no GPU; the encoder runs on {threads} CPU threads")
+
+
+def _check_encoder(settings: Settings) -> Check:
+    try:
+        encoder = load_encoder(settings.embedding)
+        check_budgets(settings.chunking, encoder.max_tokens)
+    except ScpRayError as error:
+        return Check("encoder", CheckStatus.FAILED, str(error))
+    detail = (
+        f"{encoder.name}, {encoder.dim} dimensions, at most {encoder.max_tokens} tokens, "
+        f"revision {encoder.revision[:12]}"
+    )
+    return Check("encoder", CheckStatus.OK, detail)
+
+
+def _check_store(index: str) -> Check:
+    try:
+        store = open_store(index)
+        honoured = honours_conditions(store)
+    except ScpRayError as error:
+        return Check("store", CheckStatus.FAILED, str(error))
+    if not honoured:
+        detail = f"{store.url} ignores conditions on writes; two runs could overwrite each other"
+        return Check("store", CheckStatus.FAILED, detail)
+    return Check("store", CheckStatus.OK, f"{store.url} takes writes and honours conditions")
+
+
+def honours_conditions(store: ObjectStore) -> bool:
+    """Try conditional writes on a probe object, which is removed again.
+
+    Raises:
+        StorageError: If the store takes no writes at all.
+    """
+    key = f"probe-{uuid.uuid4().hex}"
+    try:
+        first = store.compare_and_swap(key, b"first", expected=None)
+        second = store.compare_and_swap(key, b"second", expected=first)
+        return all(_refuses(store, key, expected) for expected in (None, first)) and (
+            store.read_versioned(key) == (b"second", second)
+        )
+    finally:
+        store.delete(key)
+
+
+def _refuses(store: ObjectStore, key: str, expected: str | None) -> bool:
+    try:
+        store.compare_and_swap(key, b"lost", expected=expected)
+    except PreconditionFailedError:
+        return True
+    return False
+
+
+def check_ray_port(host: str, port: int, name: str) -> Check:
+    """Say whether a Ray port is open, and, for the dashboard, whether it asks for a token."""
+    title = f"ray port {port} ({name})"
+    with socket.socket() as probe:
+        probe.settimeout(_TIMEOUT_S)
+        if probe.connect_ex((host, port)) != 0:
+            return Check(title, CheckStatus.OK, "closed")
+    if port != _DASHBOARD_PORT:
+        return Check(title, CheckStatus.OK, "open; its protocol follows the dashboard's setting")
+    if _answers_without_token(host, port):
+        detail = (
+            "open without a token: whoever reaches it can run any code; start Ray with "
+            "RAY_AUTH_MODE=token"
+        )
+        return Check(title, CheckStatus.FAILED, detail)
+    return Check(title, CheckStatus.OK, "open, asks for a token")
+
+
+def _answers_without_token(host: str, port: int) -> bool:
+    url = f"http://{host}:{port}/api/jobs/"
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code not in _UNAUTHORIZED
+    except OSError:
+        return False

@@ -1,0 +1,199 @@
+"""Embeds annotated documents and writes their rows to storage; only counts leave the stage."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.chop.prefix import embedding_text, render_prefix
+from scp_ray.config import Settings
+from scp_ray.embedding.factory import load_encoder
+from scp_ray.errors import DocumentError, EncoderError, QuarantineReason
+from scp_ray.pipeline.staged_parts import write_part
+from scp_ray.pipeline.work import WorkItem, annotation_row, items_from_table
+from scp_ray.protocols import Float32Array
+from scp_ray.records import Cnm
+from scp_ray.storage.keys import staged_folder
+from scp_ray.storage.opening import open_store
+
+
+@dataclass(frozen=True, slots=True)
+class StagingTarget:
+    """Where a run stages its rows, and as what.
+
+    Attributes:
+        index: Address of the index.
+        run_id: The run.
+        fingerprint: Settings and revisions that shape the rows.
+        encoder_revision: The encoder that must make the vectors.
+    """
+
+    index: str
+    run_id: str
+    fingerprint: str
+    encoder_revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    item: WorkItem
+    prefixes: list[str]
+    embeddings: Float32Array
+    num_shortened: int
+    embed_s: float
+
+
+class EmbedStage:
+    """Embeds ``prefix + chunk`` and stages the rows by shard.
+
+    Raises:
+        EncoderError: If the encoder found here is not the one that the run was planned with.
+    """
+
+    def __init__(self, target: StagingTarget, settings: Settings, num_threads: int) -> None:
+        self._target = target
+        self._store = open_store(target.index)
+        self._budget = settings.chunking.prefix_budget_tokens
+        self._encoder = load_encoder(settings.embedding, num_threads=num_threads)
+        if self._encoder.revision != target.encoder_revision:
+            message = (
+                f"the encoder {self._encoder.name!r} of this node has other weights than the one "
+                "that the run was planned with; install the same model on every node"
+            )
+            raise EncoderError(message)
+        self._render = lru_cache(maxsize=4096)(self._rendered)
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        """Take ``WORK`` and yield ``OUTCOMES``."""
+        items = items_from_table(batch)
+        failed = [item for item in items if item.failure]
+        embedded, refused = self._embed([item for item in items if not item.failure])
+        rows = [_outcome(item) for item in [*failed, *refused]]
+        for shard_id in sorted({done.item.shard_id for done in embedded}):
+            done = [one for one in embedded if one.item.shard_id == shard_id]
+            part = self._stage(shard_id, done)
+            rows += [_outcome(one.item, one, part) for one in done]
+        yield pa.Table.from_pylist(rows, schema=schema.OUTCOMES)
+
+    def _embed(self, items: list[WorkItem]) -> tuple[list[_Embedded], list[WorkItem]]:
+        """Embed all documents in one call, or each alone when one of them is refused."""
+        if not items:
+            return [], []
+        try:
+            return self._embed_together(items), []
+        except EncoderError as error:
+            if len(items) == 1:
+                failure = DocumentError(QuarantineReason.EMBEDDING_FAILED, str(error))
+                return [], [items[0].failed(failure)]
+        embedded: list[_Embedded] = []
+        refused: list[WorkItem] = []
+        for item in items:
+            done, not_done = self._embed([item])
+            embedded += done
+            refused += not_done
+        return embedded, refused
+
+    def _embed_together(self, items: list[WorkItem]) -> list[_Embedded]:
+        started = time.perf_counter()
+        prefixed = [self._prefixes(item) for item in items]
+        texts = [
+            embedding_text(prefix, chunk)
+            for item, (prefixes, _) in zip(items, prefixed, strict=True)
+            for prefix, chunk in zip(prefixes, item.chunk_texts, strict=True)
+        ]
+        embeddings = self._encoder.encode(texts)
+        per_chunk_s = (time.perf_counter() - started) / len(texts)
+        ends = np.cumsum([len(item.spans) for item in items])[:-1]
+        return [
+            _Embedded(item, prefixes, vectors, shortened, per_chunk_s * len(item.spans))
+            for item, (prefixes, shortened), vectors in zip(
+                items, prefixed, np.split(embeddings, ends), strict=True
+            )
+        ]
+
+    def _prefixes(self, item: WorkItem) -> tuple[list[str], int]:
+        """Render each chunk's prefix in the room that the chunk leaves; count the shortened."""
+        chunks = item.chunk_texts
+        room = [self._encoder.max_tokens - span.num_tokens for span in item.spans]
+        prefixes = [
+            self._render(annotation.cnm, min(self._budget, left))
+            for annotation, left in zip(item.annotations, room, strict=True)
+        ]
+        joined = [
+            embedding_text(prefix, chunk) for prefix, chunk in zip(prefixes, chunks, strict=True)
+        ]
+        counts = self._encoder.tokenizer.count_tokens(joined)
+        shortened = sum(left < self._budget for left in room)
+        for row, count in enumerate(counts):
+            if count > self._encoder.max_tokens and prefixes[row]:
+                prefixes[row] = ""  # joining made more tokens than the parts had
+                shortened += 1
+        return prefixes, shortened
+
+    def _rendered(self, cnm: Cnm, budget: int) -> str:
+        return render_prefix(cnm, self._encoder.tokenizer, budget)
+
+    def _stage(self, shard_id: int, done: list[_Embedded]) -> str:
+        chunks = pa.concat_tables(_chunk_table(one, self._encoder.dim) for one in done)
+        documents = pa.Table.from_pylist(
+            [_staged_row(one.item, self._target.fingerprint) for one in done],
+            schema=schema.STAGED,
+        )
+        folder = staged_folder(self._target.run_id, shard_id)
+        return write_part(self._store, folder, chunks, documents)
+
+
+def _chunk_table(done: _Embedded, dim: int) -> pa.Table:
+    item = done.item
+    count = len(item.spans)
+    annotations = [annotation_row(annotation) for annotation in item.annotations]
+    columns = {
+        schema.DOC_ID: [item.doc_id] * count,
+        schema.CHUNK_INDEX: range(count),
+        schema.NUM_CHUNKS: [count] * count,
+        schema.CHAR_START: [span.char_start for span in item.spans],
+        schema.CHAR_END: [span.char_end for span in item.spans],
+        schema.NUM_TOKENS: [span.num_tokens for span in item.spans],
+        schema.TEXT: item.chunk_texts,
+        schema.PREFIX: done.prefixes,
+        **{name: [row[name] for row in annotations] for name in annotations[0]},
+        schema.EMBEDDING: pa.FixedSizeListArray.from_arrays(done.embeddings.reshape(-1), dim),
+    }
+    expected = schema.chunks_schema(dim)
+    return pa.table([pa.array(columns[f.name], f.type) for f in expected], schema=expected)
+
+
+def _staged_row(item: WorkItem, fingerprint: str) -> dict[str, object]:
+    return {
+        schema.DOC_ID: item.doc_id,
+        schema.SHARD_ID: item.shard_id,
+        schema.SOURCE_URI: item.source_uri,
+        schema.CONTENT_SHA256: item.content_sha256,
+        schema.FINGERPRINT: fingerprint,
+        schema.METADATA_JSON: item.metadata_json,
+        schema.NUM_CHARACTERS: len(item.text),
+        schema.NUM_CHUNKS: len(item.spans),
+    }
+
+
+def _outcome(
+    item: WorkItem, done: _Embedded | None = None, part: str | None = None
+) -> dict[str, object]:
+    return {
+        schema.DOC_ID: item.doc_id,
+        schema.SHARD_ID: item.shard_id,
+        schema.PART: part,
+        schema.NUM_CHUNKS: len(item.spans),
+        schema.NUM_SPANS: sum(annotation.starts_span for annotation in item.annotations),
+        schema.NUM_TOKENS: sum(span.num_tokens for span in item.spans),
+        schema.NUM_SHORTENED: done.num_shortened if done else 0,
+        schema.READ_S: item.read_s,
+        schema.ANNOTATE_S: item.annotate_s,
+        schema.EMBED_S: done.embed_s if done else 0.0,
+        schema.REASON: item.failure.reason if item.failure else None,
+        schema.DETAIL: item.failure.detail if item.failure else None,
+    }

@@ -1,0 +1,76 @@
+"""How a chain of stages is run: in this process, or (``ray_executor``) on a Ray cluster.
+
+A stage is a class that is made once and then called with Arrow tables; it yields Arrow tables.
+The same chain gives the same rows on either executor, in an order that is not promised.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from scp_ray.config import available_cpus
+
+Stage: TypeAlias = Callable[[pa.Table], Iterable[pa.Table]]
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """One step of a chain.
+
+    Attributes:
+        name: For progress and errors.
+        make: Makes the stage; called in the process that runs it. Must be picklable.
+        batch_rows: Most rows of one call.
+        pool: Name of the actor pool that keeps the stage alive between calls, for stages that
+            are costly to make; None runs each call as a task of its own.
+    """
+
+    name: str
+    make: Callable[[], Stage]
+    batch_rows: int
+    pool: str | None = None
+
+
+class Executor(Protocol):
+    """Runs chains of stages.
+
+    Attributes:
+        encoder_threads: CPU threads that an encoder in a stage may use.
+    """
+
+    encoder_threads: int
+
+    def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
+        """Send ``rows`` through ``stages`` and yield what comes out, as it comes.
+
+        Closing the iterator ends the work.
+        """
+        ...
+
+
+class InProcessExecutor:
+    """Runs every stage in this process, one batch after another."""
+
+    def __init__(self, encoder_threads: int | None = None) -> None:
+        self.encoder_threads = encoder_threads or available_cpus()
+
+    def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
+        """Send ``rows`` through ``stages`` and yield what comes out, as it comes."""
+        made = [(spec, spec.make()) for spec in stages]
+        tables: Iterator[pa.Table] = iter([rows])
+        for spec, stage in made:
+            tables = _through(stage, _batches(tables, spec.batch_rows))
+        yield from tables
+
+
+def _batches(tables: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table]:
+    for table in tables:
+        for start in range(0, table.num_rows, batch_rows):
+            yield table.slice(start, batch_rows)
+
+
+def _through(stage: Stage, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    for batch in batches:
+        yield from stage(batch)

@@ -1,0 +1,47 @@
+"""SIGTERM and SIGINT end a run in order: what is staged stays, and the next run goes on."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from scp_ray.errors import RunInterruptedError
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Turn the signals into RunInterruptedError, raised where the main thread is.
+
+    Enter it after Ray has started, since Ray sets handlers of its own. A second signal has the
+    effect that it had before, so that an impatient user can still end the process at once.
+    """
+    previous = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        restore()
+        name = signal.Signals(number).name
+        message = f"stopped by {name}; run the same command again to go on from here"
+        raise RunInterruptedError(message)
+
+    for number in _SIGNALS:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        restore()
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Hold the signals back, for the moment of a commit."""
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)

@@ -1,0 +1,200 @@
+"""What a run has to do: the corpus as it is against the generation that is published.
+
+A document is done again exactly when its content or the fingerprint of what shapes its rows
+differs; its path alone decides nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.errors import DuplicateDocumentError, QuarantineReason
+from scp_ray.index.sharding import shard_of
+
+
+class DocumentState(StrEnum):
+    """A document of the corpus or of the published generation, seen from this run."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+    REMOVED = "removed"
+    QUARANTINED = "quarantined"
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """Where a document's content is, and what it is.
+
+    Attributes:
+        doc_id: The document.
+        source_key: Key of its file.
+        row_index: Its row in a file of rows; -1 when the file is the document.
+        size_bytes: Size of its content.
+        content_sha256: Hash of its content.
+    """
+
+    doc_id: str
+    source_key: str
+    row_index: int
+    size_bytes: int
+    content_sha256: str
+
+    @property
+    def source(self) -> str:
+        """For people."""
+        return self.source_key if self.row_index < 0 else f"{self.source_key}#{self.row_index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A document that was set aside.
+
+    Attributes:
+        doc_id: The document, or its source where it has no name.
+        reason: Its kind of trouble.
+        detail: One sentence.
+        kept_previous: Whether its previous version stays in the index.
+    """
+
+    doc_id: str
+    reason: QuarantineReason
+    detail: str
+    kept_previous: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDocument:
+    """A document of the current generation.
+
+    Attributes:
+        shard_id: The shard that holds it.
+        content_sha256: Hash of the content that was indexed.
+        fingerprint: What shaped its rows.
+        num_chunks: Its chunks.
+    """
+
+    shard_id: int
+    content_sha256: str
+    fingerprint: str
+    num_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusPlan:
+    """The corpus sorted by what is to be done.
+
+    Attributes:
+        todo: New and changed documents, in shard order, the long ones of a shard first.
+        states: State of every document, by doc_id.
+        quarantined: Documents that cannot be read at all.
+        skipped: Files of kinds that are not read.
+    """
+
+    todo: list[Locator]
+    states: dict[str, DocumentState]
+    quarantined: list[Quarantined]
+    skipped: list[str] = field(default_factory=list)
+
+    def count(self, state: DocumentState) -> int:
+        """Return how many documents are in a state."""
+        return sum(1 for value in self.states.values() if value is state)
+
+    def doc_ids(self, state: DocumentState) -> list[str]:
+        """Return the documents in a state, in order."""
+        return sorted(doc_id for doc_id, value in self.states.items() if value is state)
+
+
+def plan_corpus(
+    inventory: Iterable[pa.Table],
+    published: Mapping[str, PublishedDocument],
+    fingerprint: str,
+    num_shards: int,
+) -> CorpusPlan:
+    """Compare the corpus with what is published.
+
+    Args:
+        inventory: Tables of schema ``INVENTORY``.
+        published: Documents of the current generation by doc_id.
+        fingerprint: Of this run's settings and revisions.
+        num_shards: Shards of the new generation.
+
+    Raises:
+        DuplicateDocumentError: If two inputs claim one doc_id; both are named.
+    """
+    found, quarantined = _sorted_out(inventory)
+    states = {doc_id: DocumentState.REMOVED for doc_id in published if doc_id not in found}
+    for problem in quarantined:
+        states[problem.doc_id] = DocumentState.QUARANTINED
+    for doc_id, locator in found.items():
+        states[doc_id] = _state(locator, published.get(doc_id), fingerprint)
+    todo = [
+        locator
+        for doc_id, locator in found.items()
+        if states[doc_id] in {DocumentState.NEW, DocumentState.CHANGED}
+    ]
+    todo.sort(key=lambda row: (shard_of(row.doc_id, num_shards), -row.size_bytes, row.doc_id))
+    return CorpusPlan(todo, states, quarantined)
+
+
+def locators_table(todo: Iterable[Locator], num_shards: int) -> pa.Table:
+    """Return the input of the first stage, schema ``LOCATORS``, in the order given."""
+    rows = [
+        {
+            schema.DOC_ID: locator.doc_id,
+            schema.SHARD_ID: shard_of(locator.doc_id, num_shards),
+            schema.SOURCE_KEY: locator.source_key,
+            schema.ROW_INDEX: locator.row_index,
+            schema.CONTENT_SHA256: locator.content_sha256,
+        }
+        for locator in todo
+    ]
+    return pa.Table.from_pylist(rows, schema=schema.LOCATORS)
+
+
+def _sorted_out(
+    inventory: Iterable[pa.Table],
+) -> tuple[dict[str, Locator], list[Quarantined]]:
+    found: dict[str, Locator] = {}
+    quarantined: list[Quarantined] = []
+    duplicates: dict[str, list[str]] = defaultdict(list)
+    for table in inventory:
+        for row in table.to_pylist():
+            reason, detail = row.pop(schema.REASON), row.pop(schema.DETAIL)
+            locator = Locator(**row)
+            if reason:
+                problem = Quarantined(locator.doc_id, QuarantineReason(reason), detail)
+                quarantined.append(problem)
+            elif locator.doc_id in found:
+                duplicates[locator.doc_id].append(locator.source)
+            else:
+                found[locator.doc_id] = locator
+    if duplicates:
+        raise _duplicate_error(found, duplicates)
+    quarantined.sort(key=lambda problem: problem.doc_id)
+    return found, [problem for problem in quarantined if problem.doc_id not in found]
+
+
+def _duplicate_error(
+    found: Mapping[str, Locator], duplicates: Mapping[str, list[str]]
+) -> DuplicateDocumentError:
+    doc_id = min(duplicates)
+    sources = " and ".join(sorted([found[doc_id].source, *duplicates[doc_id]]))
+    more = f" (and {len(duplicates) - 1} more doc_ids)" if len(duplicates) > 1 else ""
+    message = f"doc_id {doc_id!r} is claimed by {sources}{more}; give each document its own doc_id"
+    return DuplicateDocumentError(message)
+
+
+def _state(
+    locator: Locator, published: PublishedDocument | None, fingerprint: str
+) -> DocumentState:
+    if published is None:
+        return DocumentState.NEW
+    wanted = (locator.content_sha256, fingerprint)
+    if (published.content_sha256, published.fingerprint) == wanted:
+        return DocumentState.SAME
+    return DocumentState.CHANGED

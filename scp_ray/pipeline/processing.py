@@ -1,0 +1,154 @@
+"""Sends the documents of a plan through the stages and accounts for every one of them."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.config import Settings
+from scp_ray.errors import QuarantineReason, RowAccountingError
+from scp_ray.pipeline.embed_stage import EmbedStage, StagingTarget
+from scp_ray.pipeline.executor import Executor, StageSpec
+from scp_ray.pipeline.front_stages import AnnotateStage, InventoryStage, ReadStage
+from scp_ray.pipeline.plan import Locator, Quarantined, locators_table
+from scp_ray.pipeline.pools import ANNOTATE_POOL, EMBED_POOL, INVENTORY_TASK, READ_POOL
+from scp_ray.pipeline.report import Progress
+from scp_ray.pipeline.staged_parts import StagedDocument
+from scp_ray.protocols import StoredObject
+
+_FILES_PER_TASK = 32
+_BATCH_BYTES = 400_000  # of documents in one call of an actor: some 400 chunks
+_MAX_BATCH_DOCUMENTS = 1024
+_COUNTS = (schema.NUM_CHUNKS, schema.NUM_SPANS, schema.NUM_TOKENS, schema.NUM_SHORTENED)
+_SECONDS = (schema.READ_S, schema.ANNOTATE_S, schema.EMBED_S)
+
+
+@dataclass
+class Processed:
+    """What came out of the stages.
+
+    Attributes:
+        staged: Documents whose rows are staged, by doc_id.
+        quarantined: Documents that failed on the way.
+        totals: Sums of the counts and seconds of all outcomes, by column name.
+    """
+
+    staged: dict[str, StagedDocument] = field(default_factory=dict)
+    quarantined: list[Quarantined] = field(default_factory=list)
+    totals: dict[str, float] = field(default_factory=dict)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Count one outcome.
+
+        Raises:
+            RowAccountingError: If its document came out before.
+        """
+        doc_id, reason = row[schema.DOC_ID], row[schema.REASON]
+        if doc_id in self.staged or any(done.doc_id == doc_id for done in self.quarantined):
+            message = f"document {doc_id!r} came out of the stages twice"
+            raise RowAccountingError(message)
+        if reason:
+            failure = Quarantined(doc_id, QuarantineReason(reason), row[schema.DETAIL])
+            self.quarantined.append(failure)
+        else:
+            self.staged[doc_id] = StagedDocument(row[schema.PART], row[schema.NUM_CHUNKS])
+        for name in (*_COUNTS, *_SECONDS):
+            self.totals[name] = self.totals.get(name, 0) + row[name]
+
+
+def take_inventory(
+    executor: Executor, corpus: str, files: Sequence[StoredObject], settings: Settings
+) -> Iterator[pa.Table]:
+    """Hash every document of the corpus; yields tables of schema ``INVENTORY``."""
+    rows = [
+        {schema.KEY: file.key, schema.SIZE_BYTES: file.size_bytes, schema.VERSION: file.version}
+        for file in files
+    ]
+    inputs = pa.Table.from_pylist(rows, schema=schema.INPUTS)
+    make = partial(InventoryStage, corpus, settings)
+    return executor.run(inputs, [StageSpec(INVENTORY_TASK, make, _FILES_PER_TASK)])
+
+
+def process_documents(
+    executor: Executor,
+    corpus: str,
+    todo: Sequence[Locator],
+    target: StagingTarget,
+    settings: Settings,
+    progress: Progress,
+) -> Processed:
+    """Read, chunk, annotate, embed and stage documents.
+
+    Raises:
+        RowAccountingError: If a document did not come out, or came out twice.
+    """
+    processed = Processed()
+    meter = _Meter(todo, progress)
+    rows = locators_table(todo, settings.index.num_shards)
+    batch_rows = _batch_documents(todo, settings)
+    stages = [
+        StageSpec("read", partial(ReadStage, corpus, settings), batch_rows, READ_POOL),
+        StageSpec("annotate", partial(AnnotateStage, settings), batch_rows, ANNOTATE_POOL),
+        StageSpec(
+            "embed",
+            partial(EmbedStage, target, settings, executor.encoder_threads),
+            batch_rows,
+            EMBED_POOL,
+        ),
+    ]
+    for outcomes in executor.run(rows, stages):
+        done = outcomes.to_pylist()
+        for row in done:
+            processed.add(row)
+        meter.advance(done)
+    _check_accounts(todo, processed)
+    return processed
+
+
+def _batch_documents(todo: Sequence[Locator], settings: Settings) -> int:
+    """Documents of one call: enough chunks to fill an encoder's batches, enough calls to share."""
+    if settings.cluster.documents_per_batch or not todo:
+        return settings.cluster.documents_per_batch or 1
+    mean_bytes = sum(locator.size_bytes for locator in todo) / len(todo)
+    by_size = int(_BATCH_BYTES / max(mean_bytes, 1.0))
+    return max(1, min(by_size, -(-len(todo) // 4), _MAX_BATCH_DOCUMENTS))
+
+
+def _check_accounts(todo: Iterable[Locator], processed: Processed) -> None:
+    expected = {locator.doc_id for locator in todo}
+    came_out = {*processed.staged, *(failure.doc_id for failure in processed.quarantined)}
+    if expected != came_out:
+        lost, invented = sorted(expected - came_out), sorted(came_out - expected)
+        message = (
+            f"{len(lost)} documents were lost between the stages (first: {lost[:3]}) and "
+            f"{len(invented)} appeared that were not asked for (first: {invented[:3]}); "
+            "nothing was published"
+        )
+        raise RowAccountingError(message)
+
+
+class _Meter:
+    """Tells how far the work is, at what rate, and when it will end."""
+
+    def __init__(self, todo: Sequence[Locator], progress: Progress) -> None:
+        self._sizes = {locator.doc_id: locator.size_bytes for locator in todo}
+        self._total_bytes = sum(self._sizes.values())
+        self._progress = progress
+        self._started = time.monotonic()
+        self._documents = self._chunks = self._bytes = 0
+
+    def advance(self, rows: list[dict[str, Any]]) -> None:
+        """Count outcomes and report."""
+        self._documents += len(rows)
+        self._chunks += sum(row[schema.NUM_CHUNKS] for row in rows)
+        self._bytes += sum(self._sizes.get(row[schema.DOC_ID], 0) for row in rows)
+        elapsed = max(time.monotonic() - self._started, 1e-9)
+        left = elapsed * (self._total_bytes - self._bytes) / max(self._bytes, 1)
+        self._progress(
+            f"embedded {self._documents}/{len(self._sizes)} documents, {self._chunks} chunks, "
+            f"{self._chunks / elapsed:.1f} chunks/s, {left:.0f} s left"
+        )

@@ -1,0 +1,129 @@
+"""Runs chains of stages as Ray Data pipelines."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import ray
+import ray.data
+from ray.exceptions import RayError
+
+from scp_ray.config import Settings
+from scp_ray.errors import ScpRayError
+from scp_ray.pipeline.executor import StageSpec
+from scp_ray.pipeline.pools import EMBED_POOL, ClusterShape, NodeShape, size_pools
+
+_MAX_BLOCKS = 2000  # of the driver's input; Ray keeps some kilobytes of state for each
+
+
+class RayExecutor:
+    """Runs every chain as one Ray Data pipeline over the cluster that this process is in.
+
+    A restarted actor or task gets its batch again, so a stage must be able to see a batch twice.
+
+    Args:
+        settings: Give pool sizes, restarts and batch sizes.
+
+    Raises:
+        InfeasiblePlanError: If the cluster can never run the pools.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.pools = size_pools(settings, cluster_shape())
+        self.encoder_threads = self.pools[EMBED_POOL].num_threads
+        self._max_restarts = settings.cluster.max_restarts
+
+    def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
+        """Send ``rows`` through ``stages`` and yield what comes out, as it comes."""
+        if not rows.num_rows:
+            return
+        block_rows = max(stages[0].batch_rows, -(-rows.num_rows // _MAX_BLOCKS))
+        blocks = [rows.slice(start, block_rows) for start in range(0, rows.num_rows, block_rows)]
+        dataset = ray.data.from_arrow(blocks)
+        for spec in stages:
+            dataset = self._with_stage(dataset, spec)
+        batches = dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        try:
+            yield from batches
+        except RayError as error:
+            _raise_cause(error)
+            raise
+
+    def _with_stage(self, dataset: ray.data.Dataset, spec: StageSpec) -> ray.data.Dataset:
+        common: dict[str, Any] = {
+            "batch_size": spec.batch_rows,
+            "batch_format": "pyarrow",
+            "zero_copy_batch": True,
+        }
+        pool = self.pools[spec.pool or spec.name]
+        common |= {"num_cpus": pool.num_cpus, "num_gpus": pool.num_gpus}
+        if spec.pool is None:
+            return dataset.map_batches(
+                _run_once,
+                fn_args=[spec],
+                compute=ray.data.TaskPoolStrategy(pool.size),
+                max_retries=self._max_restarts,
+                **common,
+            )
+        return dataset.map_batches(
+            _StageActor,
+            fn_constructor_args=[spec],
+            compute=ray.data.ActorPoolStrategy(size=pool.size),
+            max_restarts=self._max_restarts,
+            max_task_retries=self._max_restarts,
+            **common,
+        )
+
+
+class _StageActor:
+    """Keeps one stage between calls; Ray Data wants a class with ``__call__``."""
+
+    def __init__(self, spec: StageSpec) -> None:
+        self._stage = spec.make()
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        yield from self._stage(batch)
+
+
+def _run_once(batch: pa.Table, spec: StageSpec) -> Iterator[pa.Table]:
+    yield from spec.make()(batch)
+
+
+def _raise_cause(error: BaseException) -> None:
+    """Raise the error of scp_ray that a stage raised, out of what Ray wrapped around it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        inner = getattr(cause, "cause", None)
+        for candidate in (inner, cause):
+            if isinstance(candidate, ScpRayError):
+                raise candidate from error
+        cause = cause.__cause__
+
+
+def cluster_shape() -> ClusterShape:
+    """Return the CPUs and GPUs of each live node that can run work."""
+    nodes = [
+        NodeShape(node["Resources"].get("CPU", 0.0), node["Resources"].get("GPU", 0.0))
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+    return ClusterShape(tuple(node for node in nodes if node.num_cpus > 0))
+
+
+def connect(*, log_to_driver: bool = False) -> None:
+    """Join the Ray cluster of this machine or of ``RAY_ADDRESS``, or start one here.
+
+    Args:
+        log_to_driver: Whether what workers print is shown here too.
+    """
+    if not ray.is_initialized():
+        ray.init(
+            include_dashboard=False,
+            log_to_driver=log_to_driver,
+            logging_level=logging.WARNING,
+        )
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    logging.getLogger("ray.data").setLevel(logging.WARNING)

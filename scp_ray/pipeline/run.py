@@ -1,0 +1,326 @@
+"""One run: from a corpus to a published generation."""
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from scp_ray import __version__, schema
+from scp_ray.annotators.factory import make_annotator
+from scp_ray.chop.prefix import PREFIX_REVISION
+from scp_ray.config import Settings, fingerprint
+from scp_ray.corpus.formats import PARSER_REVISION
+from scp_ray.corpus.inventory import list_inputs
+from scp_ray.errors import (
+    EmptyCorpusError,
+    RemovalGuardError,
+    RowAccountingError,
+    RunInterruptedError,
+    ScpRayError,
+)
+from scp_ray.pipeline.building import build_shards, reusable_shards, shard_contents
+from scp_ray.pipeline.describe_stage import describe_encoder
+from scp_ray.pipeline.embed_stage import StagingTarget
+from scp_ray.pipeline.executor import Executor
+from scp_ray.pipeline.interrupt import shielded
+from scp_ray.pipeline.plan import CorpusPlan, DocumentState, PublishedDocument, plan_corpus
+from scp_ray.pipeline.processing import Processed, process_documents, take_inventory
+from scp_ray.pipeline.published import published_documents
+from scp_ray.pipeline.report import Progress, RunReport, RunStatus
+from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
+from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
+from scp_ray.storage.opening import open_corpus, open_store
+from scp_ray.storage.publish import IndexState, commit, read_state
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRequest:
+    """What a run is asked for.
+
+    Attributes:
+        corpus: Address of the corpus.
+        index: Address of the index.
+        settings: Resolved settings.
+        allow_removals: Publish even when most documents vanished from the corpus.
+    """
+
+    corpus: str
+    index: str
+    settings: Settings
+    allow_removals: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What a run knows before it does any work on documents.
+
+    Attributes:
+        state: The index as it was found.
+        encoder: The encoder.
+        fingerprint: Settings and revisions that shape the rows.
+        published: Documents of the current generation.
+        plan: The corpus against them.
+    """
+
+    state: IndexState
+    encoder: EncoderEntry
+    fingerprint: str
+    published: dict[str, PublishedDocument]
+    plan: CorpusPlan
+
+
+def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Preparation:
+    """Look at encoder, index and corpus, and plan; changes nothing.
+
+    Raises:
+        ConfigError: If the settings do not fit the encoder, or the corpus is not there.
+        DuplicateDocumentError: If two inputs claim one doc_id.
+        IndexFormatError: If the index cannot be read by this version.
+    """
+    corpus = open_corpus(request.corpus)
+    settings = request.settings
+    state = read_state(open_store(request.index))
+    progress(f"loading the encoder {settings.embedding.model}")
+    encoder = describe_encoder(executor, settings)
+    files, skipped = list_inputs(corpus)
+    progress(f"taking stock of {len(files)} files")
+    inventory = take_inventory(executor, corpus.url, files, settings)
+    annotator = make_annotator(settings.chop)
+    shaping = (PARSER_REVISION, annotator.revision, PREFIX_REVISION, encoder.revision)
+    identity = fingerprint(settings, *shaping)
+    published = published_documents(open_store(request.index), state.manifest)
+    plan = plan_corpus(inventory, published, identity, settings.index.num_shards)
+    return Preparation(state, encoder, identity, published, replace(plan, skipped=skipped))
+
+
+def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) -> RunReport:
+    """Build or re-index, and publish.
+
+    The report is written to the index whatever happens; on an error it is raised after that.
+
+    Returns:
+        The report; its status is ``done``, or ``partial`` when documents were quarantined.
+
+    Raises:
+        ScpRayError: As it says; nothing was published then.
+    """
+    request = replace(
+        request, corpus=open_corpus(request.corpus).url, index=open_store(request.index).url
+    )
+    report = RunReport(_new_run_id(), request.corpus, request.index)
+    report.settings_hash = request.settings.hash
+    try:
+        _Run(request, executor, progress, report).execute()
+    except BaseException as error:
+        interrupted = isinstance(error, RunInterruptedError)
+        report.status = RunStatus.INTERRUPTED if interrupted else RunStatus.FAILED
+        report.error = str(error) if isinstance(error, ScpRayError) else repr(error)
+        raise
+    finally:
+        report.save(open_store(request.index))
+    return report
+
+
+class _Run:
+    """One run and what it has found so far."""
+
+    def __init__(
+        self, request: IndexRequest, executor: Executor, progress: Progress, report: RunReport
+    ) -> None:
+        self._request = request
+        self._executor = executor
+        self._progress = progress
+        self._report = report
+        self._store = open_store(request.index)
+
+    def execute(self) -> None:
+        """Prepare, process, build, commit."""
+        with self._timed("prepare"):
+            prepared = prepare(self._request, self._executor, self._progress)
+        self._report.count_plan(prepared.plan)
+        self._guard(prepared)
+        with self._timed("process"):
+            processed = self._process(prepared)
+        kept = self._kept(prepared, processed)
+        with self._timed("build"):
+            shards = self._build(prepared, processed, kept)
+        with self._timed("commit"):
+            self._commit(prepared, shards)
+            delete_parts(self._store, {done.part for done in processed.staged.values()})
+        partial = bool(self._report.quarantined)
+        self._report.status = RunStatus.PARTIAL if partial else RunStatus.DONE
+
+    @contextmanager
+    def _timed(self, phase: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._report.seconds[phase] = round(time.perf_counter() - started, 3)
+
+    def _guard(self, prepared: Preparation) -> None:
+        removed = prepared.plan.count(DocumentState.REMOVED)
+        limit = self._request.settings.publish.max_removed_fraction
+        if removed > limit * len(prepared.published) and not self._request.allow_removals:
+            message = (
+                f"{removed} of {len(prepared.published)} published documents are gone from "
+                f"{self._request.corpus}, more than publish.max_removed_fraction ({limit:g}) "
+                "allows; check the corpus, or give --allow-removals if they are meant to go"
+            )
+            raise RemovalGuardError(message)
+
+    def _process(self, prepared: Preparation) -> Processed:
+        todo = prepared.plan.todo
+        adopted = staged_documents(self._store, todo, prepared.fingerprint)
+        remaining = [locator for locator in todo if locator.doc_id not in adopted]
+        if adopted:
+            self._progress(f"taking over {len(adopted)} documents that an earlier run staged")
+        target = StagingTarget(
+            self._request.index,
+            self._report.run_id,
+            prepared.fingerprint,
+            prepared.encoder.revision,
+        )
+        processed = process_documents(
+            self._executor,
+            self._request.corpus,
+            remaining,
+            target,
+            self._request.settings,
+            self._progress,
+        )
+        self._count(processed, adopted)
+        processed.staged.update(adopted)
+        return processed
+
+    def _count(self, processed: Processed, adopted: dict[str, StagedDocument]) -> None:
+        totals = processed.totals
+        chunks, spans = int(totals[schema.NUM_CHUNKS]), int(totals[schema.NUM_SPANS])
+        self._report.chunks = {
+            "embedded": chunks,
+            "adopted": sum(document.num_chunks for document in adopted.values()),
+        }
+        self._report.annotation = {
+            "spans": spans,
+            "decisions": chunks - len(processed.staged),
+            "prefixes_shortened": int(totals[schema.NUM_SHORTENED]),
+        }
+        self._report.tokens_embedded = int(totals[schema.NUM_TOKENS])
+        for column in (schema.READ_S, schema.ANNOTATE_S, schema.EMBED_S):
+            self._report.worker_seconds[column.removesuffix("_s")] = round(totals[column], 3)
+
+    def _kept(self, prepared: Preparation, processed: Processed) -> dict[str, PublishedDocument]:
+        """Return the published documents that the new generation takes over.
+
+        Those that did not change, and the previous version of those that failed, as long as its
+        vectors are of the same encoder.
+        """
+        manifest = prepared.state.manifest
+        same_encoder = manifest is not None and manifest.encoder == prepared.encoder
+        kept = {
+            doc_id: prepared.published[doc_id]
+            for doc_id in prepared.plan.doc_ids(DocumentState.SAME)
+        }
+        failures = [*prepared.plan.quarantined, *processed.quarantined]
+        for number, failure in enumerate(failures):
+            if same_encoder and failure.doc_id in prepared.published:
+                kept[failure.doc_id] = prepared.published[failure.doc_id]
+                failures[number] = replace(failure, kept_previous=True)
+        self._report.quarantined = sorted(failures, key=lambda failure: failure.doc_id)
+        self._report.documents[DocumentState.QUARANTINED] = len(failures)
+        if not kept and not processed.staged and not prepared.published:
+            raise EmptyCorpusError(self._nothing_to_index())
+        return kept
+
+    def _nothing_to_index(self) -> str:
+        problems = "; ".join(
+            f"{failure.doc_id}: {failure.reason}, {failure.detail}"
+            for failure in self._report.quarantined[:3]
+        )
+        return f"{self._request.corpus} has no document that can be indexed. {problems}".strip()
+
+    def _build(
+        self, prepared: Preparation, processed: Processed, kept: dict[str, PublishedDocument]
+    ) -> list[ShardEntry]:
+        settings, parent = self._request.settings, prepared.state.manifest
+        contents = shard_contents(processed.staged, kept, settings.index.num_shards)
+        reusable = reusable_shards(contents, parent, settings)
+        to_build = {
+            shard_id: content
+            for shard_id, content in enumerate(contents)
+            if shard_id not in reusable
+        }
+        built, seconds = build_shards(
+            self._executor, self._request.index, to_build, parent, settings, self._progress
+        )
+        shards = sorted([*reusable.values(), *built], key=lambda entry: entry.shard_id)
+        self._check_accounts(shards, processed, kept)
+        self._report.worker_seconds["build"] = round(seconds, 3)
+        self._report.shards = {"built": len(built), "reused": len(reusable)}
+        return shards
+
+    def _check_accounts(
+        self,
+        shards: list[ShardEntry],
+        processed: Processed,
+        kept: dict[str, PublishedDocument],
+    ) -> None:
+        found = sum(entry.num_documents for entry in shards)
+        num_chunks = sum(entry.num_chunks for entry in shards)
+        expected = len(processed.staged) + len(kept)
+        expected_chunks = sum(
+            document.num_chunks for document in [*processed.staged.values(), *kept.values()]
+        )
+        if (found, num_chunks) != (expected, expected_chunks):
+            message = (
+                f"the shards hold {found} documents with {num_chunks} chunks instead of "
+                f"{expected} with {expected_chunks}; nothing was published"
+            )
+            raise RowAccountingError(message)
+        self._report.documents["published"] = found
+        self._report.chunks |= {
+            "kept": sum(document.num_chunks for document in kept.values()),
+            "published": num_chunks,
+        }
+
+    def _commit(self, prepared: Preparation, shards: list[ShardEntry]) -> None:
+        parent = prepared.state.manifest
+        if parent and parent.shards == shards:
+            self._report.generation = parent.generation
+            self._progress(f"nothing changed; generation {parent.generation} stays")
+            return
+        manifest = self._manifest(prepared, shards)
+        with shielded():
+            commit(self._store, prepared.state, manifest)
+            self._report.generation, self._report.published = manifest.generation, True
+        self._progress(f"published generation {manifest.generation}")
+
+    def _manifest(self, prepared: Preparation, shards: list[ShardEntry]) -> Manifest:
+        settings, parent = self._request.settings, prepared.state.manifest
+        return Manifest(
+            format_version=FORMAT_VERSION,
+            generation=prepared.state.next_generation,
+            run_id=self._report.run_id,
+            parent=parent.generation if parent else None,
+            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            corpus=self._request.corpus,
+            num_documents=sum(entry.num_documents for entry in shards),
+            num_chunks=sum(entry.num_chunks for entry in shards),
+            encoder=prepared.encoder,
+            annotator_revision=make_annotator(settings.chop).revision,
+            fingerprint=prepared.fingerprint,
+            settings=settings.model_dump(mode="json"),
+            settings_hash=settings.hash,
+            software={
+                "scp-ray": __version__,
+                **{name: version(name) for name in ("ray", "faiss-cpu", "sentence-transformers")},
+            },
+            shards=shards,
+        )
+
+
+def _new_run_id() -> str:
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"

@@ -1,0 +1,146 @@
+"""The JSON of a question and of its answer, as HTTP and ``scp-ray query --json`` speak it."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import Self
+
+from scp_ray.records import DecisionReason, MetadataValue, PriorScope
+
+Score = Annotated[float, Field(description="higher is better")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class QueryRequest(_Model):
+    """A question and how to answer it; what is left out follows the service's settings."""
+
+    query: Annotated[str, Field(min_length=1)] | None = None
+    embedding: Annotated[list[float], Field(min_length=1, max_length=65_536)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=1000)] | None = None
+    min_index_gap: Annotated[int, Field(ge=1)] | None = None
+    position_weight: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    prior_scope: PriorScope | None = None
+    filter: dict[str, Any] | None = None
+    exact: bool | None = None
+    explain: bool = False
+    strict: bool = False
+    deadline_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
+
+    @model_validator(mode="after")
+    def _one_question(self) -> Self:
+        if (self.query is None) == (self.embedding is None):
+            message = "give exactly one of query and embedding"
+            raise ValueError(message)
+        if self.query is not None and not self.query.strip():
+            message = "query is empty"
+            raise ValueError(message)
+        return self
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """The retrieval settings that this question changes."""
+        return self.model_dump(
+            include={"top_k", "min_index_gap", "position_weight", "prior_scope", "exact"}
+        )
+
+
+class CnmModel(_Model):
+    """A CHOP signature."""
+
+    category: str | None
+    nouns: list[str]
+    model: str | None
+
+
+class ResultModel(_Model):
+    """One chunk that was found; the three partial scores are unweighted."""
+
+    doc_id: str
+    chunk_index: int
+    num_chunks: int
+    char_start: int
+    char_end: int
+    text: str
+    score: Score
+    semantic_score: Score
+    lexical_score: Score
+    position_score: Score
+    position: float
+    cnm: CnmModel
+    source_uri: str
+    metadata: dict[str, MetadataValue]
+    shard_id: int
+
+
+class PriorModel(_Model):
+    """Where in a document the first pass expects the answer.
+
+    ``position`` and ``concentration`` are null with ``prior_scope: shard``, where every shard has
+    a prior of its own, and on an index without chunks.
+    """
+
+    position: float | None
+    concentration: float | None
+    applied: bool
+
+
+class CoverageModel(_Model):
+    """How much of the index answered."""
+
+    shards_ok: int
+    shards_total: int
+    documents: int
+
+
+class DegradedModel(_Model):
+    """A group of shards that did not contribute."""
+
+    group: str
+    reason: str
+
+
+class CandidateModel(_Model):
+    """A chunk that a pass looked at."""
+
+    doc_id: str
+    chunk_index: int
+    position: float
+    score: Score
+    semantic_score: Score
+    lexical_score: Score
+    position_score: Score
+
+
+class DecisionModel(_Model):
+    """The gap selector's verdict on a candidate."""
+
+    doc_id: str
+    chunk_index: int
+    kept: bool
+    reason: DecisionReason
+    near: int | None
+
+
+class AuditModel(_Model):
+    """Everything that led to the results."""
+
+    first_pass: list[CandidateModel]
+    second_pass: list[CandidateModel]
+    decisions: list[DecisionModel]
+
+
+class QueryReply(_Model):
+    """The answer to a question."""
+
+    generation: int
+    results: list[ResultModel]
+    context: None = None
+    prior: PriorModel
+    coverage: CoverageModel
+    degraded: list[DegradedModel]
+    exhausted: bool
+    timings_ms: dict[str, float]
+    audit: AuditModel | None

@@ -1,0 +1,71 @@
+"""Checksums of files, and the gate that every object passes before it is read."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from scp_ray.errors import ChecksumError, ObjectNotFoundError
+from scp_ray.protocols import ObjectStore
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_verified(store: ObjectStore, key: str, sha256: str) -> bytes:
+    """Return an object's bytes.
+
+    Raises:
+        ChecksumError: If it is missing or its bytes are others.
+    """
+    try:
+        data = store.read(key)
+    except ObjectNotFoundError as error:
+        message = f"{store.url}/{key}: missing"
+        raise ChecksumError(message) from error
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise _mismatch(store, key)
+    return data
+
+
+def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], cache: Path) -> Path:
+    """Return a local folder that holds the files of ``folder``, all with the right bytes.
+
+    Args:
+        store: Where they are.
+        folder: Key of the folder.
+        files: SHA-256 of each file by name.
+        cache: Local folder to download to, if the store is not local; a file that is there
+            already with the right bytes is not fetched again.
+
+    Raises:
+        ChecksumError: If a file is missing or its bytes are others; the file is named.
+    """
+    target = cache / folder
+    for name, sha256 in files.items():
+        key = f"{folder}/{name}"
+        try:
+            path = store.local_path(key)
+            if path is None:
+                path = target / name
+                if not path.is_file() or file_sha256(path) != sha256:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    store.download(key, path)
+            else:
+                target = path.parent
+        except ObjectNotFoundError as error:
+            message = f"{store.url}/{key}: missing"
+            raise ChecksumError(message) from error
+        if file_sha256(path) != sha256:
+            raise _mismatch(store, key)
+    return target
+
+
+def _mismatch(store: ObjectStore, key: str) -> ChecksumError:
+    message = (
+        f"{store.url}/{key}: its bytes are not those that the manifest names; "
+        "restore it, or build the index again"
+    )
+    return ChecksumError(message)

@@ -1,0 +1,36 @@
+"""From the address of a corpus or an index to its object store."""
+
+from pathlib import Path
+
+from scp_ray.errors import ConfigError
+from scp_ray.protocols import ObjectStore
+from scp_ray.storage.local import LocalObjectStore
+
+
+def open_store(address: str) -> ObjectStore:
+    """Return the store at ``address``.
+
+    Args:
+        address: A folder, or a ``file://`` URL of one.
+
+    Raises:
+        ConfigError: If the scheme is not one that this version stores on.
+    """
+    scheme, separator, rest = address.partition("://")
+    if separator and scheme != "file":
+        message = f"{address}: cannot store on {scheme}://; give a folder"
+        raise ConfigError(message)
+    return LocalObjectStore(Path(rest if separator else address).expanduser())
+
+
+def open_corpus(address: str) -> ObjectStore:
+    """Return the store of a corpus, which must exist.
+
+    Raises:
+        ConfigError: If there is no such folder.
+    """
+    store = open_store(address)
+    if not Path(store.url).is_dir():
+        message = f"corpus {address}: no such folder"
+        raise ConfigError(message)
+    return store

@@ -1,0 +1,138 @@
+"""CURRENT, the one object that ever changes, and the commit that swaps it."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from scp_ray.errors import IndexFormatError, ObjectNotFoundError
+from scp_ray.protocols import ObjectStore
+from scp_ray.storage.checksums import read_verified
+from scp_ray.storage.keys import CURRENT
+from scp_ray.storage.manifest import (
+    FORMAT_VERSION,
+    Manifest,
+    Sha256,
+    check_format_version,
+    read_manifest,
+)
+
+
+class GenerationEntry(BaseModel):
+    """One committed generation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    generation: Annotated[int, Field(ge=1)]
+    manifest: str
+    manifest_sha256: Sha256
+
+
+class Current(BaseModel):
+    """The content of ``CURRENT``.
+
+    Attributes:
+        format_version: As in the manifest.
+        generation: The generation that readers take.
+        fence: Fencing token of the last writer; it only grows.
+        generations: All committed generations, ascending.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format_version: int
+    generation: int
+    fence: int
+    generations: list[GenerationEntry]
+
+    @property
+    def entry(self) -> GenerationEntry:
+        """The generation that readers take."""
+        return next(row for row in self.generations if row.generation == self.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What a run found when it started: the base of its commit.
+
+    Attributes:
+        current: Content of ``CURRENT``, or None where there is no index yet.
+        version: Version of that object for the compare-and-swap, or None.
+        manifest: The current generation's manifest, or None.
+    """
+
+    current: Current | None
+    version: str | None
+    manifest: Manifest | None
+
+    @property
+    def next_generation(self) -> int:
+        """Largest number ever committed plus one."""
+        numbers = [row.generation for row in self.current.generations] if self.current else []
+        return max(numbers, default=0) + 1
+
+
+def read_state(store: ObjectStore) -> IndexState:
+    """Read ``CURRENT`` and the manifest that it names.
+
+    Raises:
+        ChecksumError: If the manifest's bytes are others.
+        IndexFormatError: If either is of a newer format, or malformed.
+    """
+    try:
+        data, version = store.read_versioned(CURRENT)
+    except ObjectNotFoundError:
+        return IndexState(None, None, None)
+    check_format_version(store, data)
+    try:
+        current = Current.model_validate_json(data)
+        entry = current.entry
+    except (ValidationError, StopIteration) as error:
+        message = f"{store.url}/{CURRENT}: malformed: {error}"
+        raise IndexFormatError(message) from error
+    return IndexState(current, version, read_manifest(store, entry.manifest, entry.manifest_sha256))
+
+
+def load_current(store: ObjectStore) -> Manifest:
+    """Return the manifest of the current generation.
+
+    Raises:
+        IndexFormatError: If there is no index here.
+    """
+    manifest = read_state(store).manifest
+    if manifest is None:
+        message = f"{store.url}: no index here; build one with `scp-ray index CORPUS {store.url}`"
+        raise IndexFormatError(message)
+    return manifest
+
+
+def commit(store: ObjectStore, state: IndexState, manifest: Manifest) -> None:
+    """Publish a generation: write its manifest, read it back, swap ``CURRENT``.
+
+    Readers see the old generation or the new one. Shard files must be in the store already.
+
+    Args:
+        store: The index.
+        state: What the run started from.
+        manifest: The new generation, numbered ``state.next_generation``.
+
+    Raises:
+        PreconditionFailedError: If another run committed since ``state`` was read.
+    """
+    data = manifest.to_json()
+    sha256 = hashlib.sha256(data).hexdigest()
+    store.write(manifest.key, data)
+    read_verified(store, manifest.key, sha256)
+    entry = GenerationEntry(
+        generation=manifest.generation, manifest=manifest.key, manifest_sha256=sha256
+    )
+    earlier = state.current.generations if state.current else []
+    current = Current(
+        format_version=FORMAT_VERSION,
+        generation=manifest.generation,
+        fence=state.current.fence + 1 if state.current else 1,
+        generations=[*earlier, entry],
+    )
+    text = current.model_dump_json(indent=1) + "\n"
+    store.compare_and_swap(CURRENT, text.encode(), expected=state.version)
