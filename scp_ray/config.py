@@ -238,15 +238,24 @@ class Settings(Section):
         """SHA-256 of the resolved tree."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    def with_values(self, section: str, **values: Any) -> "Settings":
+        """Return the tree with values of one section changed; None keeps what is.
+
+        Raises:
+            ConfigError: If a value is out of range.
+        """
+        given = {key: value for key, value in values.items() if value is not None}
+        tree = self.model_dump()
+        tree[section] |= given
+        return _validated(tree)
+
     def query_params(self, *, exact: bool | None = None, **overrides: Any) -> QueryParams:
         """Build the parameters of one query; an override of None keeps the setting.
 
         Raises:
             ConfigError: If an override is out of range.
         """
-        given = {key: value for key, value in overrides.items() if value is not None}
-        tree = {"retrieval": {**self.retrieval.model_dump(), **given}}
-        retrieval = _validated(tree).retrieval
+        retrieval = self.with_values("retrieval", **overrides).retrieval
         is_exact = self.index.search is SearchMode.EXACT if exact is None else exact
         return QueryParams(**retrieval.model_dump(), exact=is_exact)
 
@@ -277,6 +286,15 @@ def load_settings(
             message = f"--set {assignment!r}: expected section.key=value"
             raise ConfigError(message)
         _assign(tree, name.strip().split("."), value, f"--set {name}")
+    return _validated(tree)
+
+
+def settings_from_tree(tree: Mapping[str, Any]) -> Settings:
+    """Return settings from a tree of plain values, as a manifest or an application holds it.
+
+    Raises:
+        ConfigError: If a key is unknown or a value out of range.
+    """
     return _validated(tree)
 
 

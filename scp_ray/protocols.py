@@ -62,6 +62,10 @@ class Encoder(Protocol):
         """
         ...
 
+    def encode_query(self, texts: Sequence[str]) -> Float32Array:
+        """Return embeddings of questions; as ``encode``, with the model's query prompt if any."""
+        ...
+
 
 class CnmExtractor(Protocol):
     """CHOP's CNM-Extractor: the signature of one chunk, from that chunk's text alone."""

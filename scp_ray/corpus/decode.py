@@ -103,9 +103,11 @@ def _read_wide(data: bytes, encoding: str) -> str | None:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         return None
-    visible = (c for c in text[:_WIDE_SAMPLE] if not c.isspace())
-    is_text = not any(unicodedata.category(c) in _NOT_IN_TEXT for c in visible)
-    return text if is_text and "\0" not in text else None
+    sample = text[:_WIDE_SAMPLE]
+    visible = [c for c in sample if not c.isspace()]
+    has_blanks = len(visible) < len(sample)
+    is_odd = any(unicodedata.category(c) in _NOT_IN_TEXT for c in visible)
+    return text if has_blanks and not is_odd and "\0" not in text else None
 
 
 def _ascii_share(text: str) -> float:

@@ -55,6 +55,9 @@ _HIRAGANA = re.compile("[\u3041-\u309f]")
 _SYMBOL_IN_WORD = re.compile(
     r"(?<=[^\W\d_])[\x80-\xac\xae-\xb6\xb8-\xbf\u0192\u201a-\u2022\u2030](?=[^\W\d_])"
 )
+_CAPITAL_IN_WORD = re.compile("(?<=[a-z])[\u00c0-\u00de\u0160\u0178\u017d]")
+_WESTERN_SYMBOLS = frozenset("°±²³µ·×÷½¼¾€£§©®™–—‘’“”„…•«»¡¿\u00a0")  # noqa: RUF001
+_MAX_WORD_SHARE = 0.5
 _MAX_LATIN_SHARE = 0.3  # non-ASCII bytes: Czech has 0.17, Cyrillic and CJK over 0.6
 _MAX_MESS = 0.1  # charset-normalizer gives up at 0.2; right guesses on prose stay under 0.07
 _MIN_COHERENCE = 0.3  # right guesses on prose have over 0.36
@@ -112,14 +115,12 @@ def guess_encoding(sample: bytes) -> str | None:
         sample: Lines that are not ASCII and not UTF-8; not empty.
     """
     share = sum(byte >= 0x80 for byte in sample) / len(sample)  # noqa: PLR2004 - end of ASCII
-    is_latin = share < _MAX_LATIN_SHARE
-    guesses = sorted(_guesses(sample, LATIN if is_latin else NON_LATIN))
+    guesses = sorted(_guesses(sample, LATIN if share < _MAX_LATIN_SHARE else NON_LATIN))
     if not guesses:
-        return _DEFAULT if is_latin and _is_western(sample) else None
+        return _DEFAULT if share < _MAX_WORD_SHARE and _is_western(sample) else None
     best, *others = guesses
-    if best.encoding != _DEFAULT and any(map(best.is_rivalled_by, others)):
-        return None
-    return best.encoding
+    is_default = best.text == sample.decode(_DEFAULT, errors="replace")
+    return None if not is_default and any(map(best.is_rivalled_by, others)) else best.encoding
 
 
 def _guesses(sample: bytes, encodings: Mapping[str, frozenset[str]]) -> Iterator[_Guess]:
@@ -141,8 +142,12 @@ def _guesses(sample: bytes, encodings: Mapping[str, frozenset[str]]) -> Iterator
 
 def _is_western(sample: bytes) -> bool:
     """Whether a text too short to show its language reads well in the most common encoding."""
+    text = sample.decode(_DEFAULT, errors="replace")
+    odd = [c for c in text if not (c.isascii() or c.isalpha() or c in _WESTERN_SYMBOLS)]
+    if odd or _has_symbols_in_words(text) or _CAPITAL_IN_WORD.search(text):
+        return False
     match = _match(sample, _DEFAULT)
-    return match is not None and not match.languages
+    return match is None or not match.languages or match.languages[0] in LATIN[_DEFAULT]
 
 
 def _match(sample: bytes, encoding: str) -> "CharsetMatch | None":

@@ -16,19 +16,6 @@ _DECLARATION = re.compile(
 )
 _DECLARATION_BYTES = 4096  # browsers look for it in the first 1024
 _NOT_SHOWN = ["script", "style", "template"]
-# Elements whose end tag may be left out: what opens inside of them ends them (HTML, 13.1.2.4).
-_CELLS = frozenset({"td", "th"})
-_ROWS = _CELLS | {"tr"}
-_ENDS = {
-    "li": frozenset({"li"}),
-    "dt": frozenset({"dt", "dd"}),
-    "dd": frozenset({"dt", "dd"}),
-    "td": _CELLS,
-    "th": _CELLS,
-    "tr": _ROWS,
-    "tbody": _ROWS | {"thead", "tbody"},
-    "tfoot": _ROWS | {"thead", "tbody"},
-}
 _MIN_LINK_SHARE = 0.5  # of the characters of a menu
 
 
@@ -43,7 +30,6 @@ def parse_html(data: bytes) -> str:
     """
     declaration = _DECLARATION.search(data[:_DECLARATION_BYTES])
     soup = _parse(decode_text(data, declaration[1].decode("ascii") if declaration else None))
-    _end_open_elements(soup)
     for element in soup.find_all(_NOT_SHOWN):
         element.decompose()
     for menu in [*soup.find_all("nav"), *soup.find_all(role="navigation")]:
@@ -55,20 +41,14 @@ def parse_html(data: bytes) -> str:
 
 
 def _parse(text: str) -> "BeautifulSoup":
-    from bs4 import BeautifulSoup, MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+    from bs4 import MarkupResemblesLocatorWarning, XMLParsedAsHTMLWarning
+
+    from scp_ray.corpus.html_tree import Page
 
     with warnings.catch_warnings():  # both guess at what the caller meant; it meant HTML
         warnings.simplefilter("ignore", MarkupResemblesLocatorWarning)
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        return BeautifulSoup(text, "html.parser")
-
-
-def _end_open_elements(soup: "BeautifulSoup") -> None:
-    """Lift what the parser nested because the end tag before it was left out, as is allowed."""
-    for element in soup.find_all(list(_ENDS)):
-        while element.parent is not None and element.parent.name in _ENDS[element.name]:
-            rest = [element, *element.next_siblings]
-            element.parent.insert_after(*rest)
+        return Page(text, "html.parser")
 
 
 def _is_menu(element: "Tag") -> bool:

@@ -1,1 +1,1 @@
-"""evaluation."""
+"""Retrieval quality: query files with gold spans, relevance of a hit, metrics and their report."""

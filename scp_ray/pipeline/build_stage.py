@@ -12,7 +12,7 @@ from scp_ray import schema
 from scp_ray.config import Settings
 from scp_ray.errors import ChecksumError
 from scp_ray.index.build import ShardBuildReport, build_shard
-from scp_ray.index.shard_files import read_rows
+from scp_ray.index.shard_files import read_chunks, read_documents
 from scp_ray.pipeline.staged_parts import read_part
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import fetch_verified, file_sha256
@@ -80,7 +80,7 @@ def _kept_rows(
     wanted = pa.array(list(doc_ids), pa.string())
     for shard in shards:
         folder = fetch_verified(store, str(shard.folder), shard.checksums, cache)
-        chunks, documents = read_rows(folder)
+        chunks, documents = read_chunks(folder), read_documents(folder)
         yield (
             chunks.filter(pc.is_in(chunks[schema.DOC_ID], value_set=wanted)),
             documents.filter(pc.is_in(documents[schema.DOC_ID], value_set=wanted)),
@@ -109,5 +109,5 @@ def _published(
         files=files,
         num_documents=report.num_documents,
         num_chunks=report.num_chunks,
-        recall=report.recall,
+        recall=report.audit.recall,
     )

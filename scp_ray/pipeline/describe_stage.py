@@ -26,7 +26,11 @@ class DescribeStage:
         encoder = load_encoder(config)
         check_budgets(self._settings.chunking, encoder.max_tokens)
         entry = EncoderEntry(
-            model=config.model, dtype=config.dtype, revision=encoder.revision, dim=encoder.dim
+            model=config.model,
+            dtype=config.dtype,
+            revision=encoder.revision,
+            dim=encoder.dim,
+            max_tokens=encoder.max_tokens,
         )
         row = {schema.ENTRY_JSON: entry.model_dump_json()}
         yield pa.Table.from_pylist([row], schema=schema.DESCRIPTION)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from scp_ray.pipeline.work import WorkItem, annotation_row, items_from_table
 from scp_ray.protocols import Float32Array
 from scp_ray.records import Cnm
 from scp_ray.storage.keys import staged_folder
+from scp_ray.storage.manifest import EncoderEntry
 from scp_ray.storage.opening import open_store
 
 
@@ -29,13 +31,13 @@ class StagingTarget:
         index: Address of the index.
         run_id: The run.
         fingerprint: Settings and revisions that shape the rows.
-        encoder_revision: The encoder that must make the vectors.
+        encoder: The encoder that must make the vectors.
     """
 
     index: str
     run_id: str
     fingerprint: str
-    encoder_revision: str
+    encoder: EncoderEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class EmbedStage:
         self._store = open_store(target.index)
         self._budget = settings.chunking.prefix_budget_tokens
         self._encoder = load_encoder(settings.embedding, num_threads=num_threads)
-        if self._encoder.revision != target.encoder_revision:
+        if self._encoder.revision != target.encoder.revision:
             message = (
                 f"the encoder {self._encoder.name!r} of this node has other weights than the one "
                 "that the run was planned with; install the same model on every node"
@@ -151,7 +153,8 @@ def _chunk_table(done: _Embedded, dim: int) -> pa.Table:
     item = done.item
     count = len(item.spans)
     annotations = [annotation_row(annotation) for annotation in item.annotations]
-    columns = {
+    values = pa.array(done.embeddings.reshape(-1), pa.float32())
+    columns: dict[str, Any] = {
         schema.DOC_ID: [item.doc_id] * count,
         schema.CHUNK_INDEX: range(count),
         schema.NUM_CHUNKS: [count] * count,
@@ -161,7 +164,7 @@ def _chunk_table(done: _Embedded, dim: int) -> pa.Table:
         schema.TEXT: item.chunk_texts,
         schema.PREFIX: done.prefixes,
         **{name: [row[name] for row in annotations] for name in annotations[0]},
-        schema.EMBEDDING: pa.FixedSizeListArray.from_arrays(done.embeddings.reshape(-1), dim),
+        schema.EMBEDDING: pa.FixedSizeListArray.from_arrays(values, dim),
     }
     expected = schema.chunks_schema(dim)
     return pa.table([pa.array(columns[f.name], f.type) for f in expected], schema=expected)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from scp_ray import schema
 from scp_ray.config import Settings
 from scp_ray.index.sharding import shard_of
 from scp_ray.pipeline.executor import Executor, StageSpec
@@ -12,6 +11,7 @@ from scp_ray.pipeline.front_stages import ReadStage
 from scp_ray.pipeline.plan import CorpusPlan, DocumentState, Locator, locators_table
 from scp_ray.pipeline.pools import READ_POOL
 from scp_ray.pipeline.run import Preparation
+from scp_ray.pipeline.work import items_from_table
 
 _SAMPLE_DOCUMENTS = 64
 
@@ -48,7 +48,7 @@ def estimate_cost(
     todo = prepared.plan.todo
     stride = max(1, -(-len(todo) // _SAMPLE_DOCUMENTS))
     sample = todo[::stride]
-    chunks, tokens = _count(executor, corpus, sample, settings)
+    chunks, tokens = _count(executor, corpus, sample, settings, prepared.encoder.max_tokens)
     sampled_bytes = sum(locator.size_bytes for locator in sample)
     scale = sum(locator.size_bytes for locator in todo) / max(sampled_bytes, 1)
     num_chunks = round(chunks * scale)
@@ -65,15 +65,15 @@ def estimate_cost(
 
 
 def _count(
-    executor: Executor, corpus: str, sample: Sequence[Locator], settings: Settings
+    executor: Executor, corpus: str, sample: Sequence[Locator], settings: Settings, max_tokens: int
 ) -> tuple[int, int]:
     rows = locators_table(sample, settings.index.num_shards)
-    stage = StageSpec("read", partial(ReadStage, corpus, settings), 8, READ_POOL)
+    stage = StageSpec("read", partial(ReadStage, corpus, settings, max_tokens), 8, READ_POOL)
     chunks = tokens = 0
     for table in executor.run(rows, [stage]):
-        for spans in table[schema.CHUNK_SPANS].to_pylist():
-            chunks += len(spans)
-            tokens += sum(span[schema.NUM_TOKENS] for span in spans)
+        for item in items_from_table(table):
+            chunks += len(item.spans)
+            tokens += sum(span.num_tokens for span in item.spans)
     return chunks, tokens
 
 

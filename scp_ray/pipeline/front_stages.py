@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
 from scp_ray.protocols import StoredObject
 from scp_ray.records import Document
 from scp_ray.storage.opening import open_store
+
+_CHANGED = "the document changed while the run was reading the corpus; the next run takes it"
 
 
 class InventoryStage:
@@ -39,40 +41,46 @@ class InventoryStage:
 class ReadStage:
     """Reads, parses and chunks documents."""
 
-    def __init__(self, corpus: str, settings: Settings) -> None:
+    def __init__(self, corpus: str, settings: Settings, max_tokens: int) -> None:
         self._store = open_store(corpus)
         self._settings = settings
+        self._max_tokens = max_tokens
         self._tokenizer = load_tokenizer(settings.embedding)
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``LOCATORS`` and yield ``WORK``, one table a document."""
-        wanted = {row[schema.DOC_ID]: row for row in batch.to_pylist()}
-        by_file: dict[str, list[int]] = {}
-        for row in wanted.values():
-            by_file.setdefault(row[schema.SOURCE_KEY], []).append(row[schema.ROW_INDEX])
-        for key, row_indexes in by_file.items():
-            for item in self._read_file(key, row_indexes, wanted):
+        by_file: dict[str, dict[int, WorkItem]] = {}
+        for row in batch.to_pylist():
+            key = row[schema.SOURCE_KEY]
+            item = WorkItem(
+                row[schema.DOC_ID],
+                row[schema.SHARD_ID],
+                f"{self._store.url}/{key}",
+                row[schema.CONTENT_SHA256],
+            )
+            by_file.setdefault(key, {})[row[schema.ROW_INDEX]] = item
+        for key, items in by_file.items():
+            for item in self._read_file(key, items):
                 yield items_to_table([item])
 
-    def _read_file(
-        self, key: str, row_indexes: list[int], wanted: dict[str, dict[str, object]]
-    ) -> Iterator[WorkItem]:
+    def _read_file(self, key: str, items: Mapping[int, WorkItem]) -> Iterator[WorkItem]:
         started = time.perf_counter()
-        for doc_id, read in read_documents(self._store, key, row_indexes, self._settings.corpus):
-            row = wanted[doc_id]
-            item = WorkItem(
-                doc_id,
-                int(str(row[schema.SHARD_ID])),
-                f"{self._store.url}/{key}",
-                str(row[schema.CONTENT_SHA256]),
-            )
-            item = self._chunked(item, read) if isinstance(read, Document) else item.failed(read)
+        for read in read_documents(self._store, key, list(items), self._settings.corpus):
+            item, outcome = items[read.row_index], read.outcome
+            if isinstance(outcome, DocumentError):
+                item = item.failed(outcome)
+            elif read.content_sha256 != item.content_sha256:
+                item = item.failed(DocumentError(QuarantineReason.UNREADABLE, _CHANGED))
+            else:
+                item = self._chunked(item, outcome)
             yield replace(item, read_s=time.perf_counter() - started)
             started = time.perf_counter()
 
     def _chunked(self, item: WorkItem, document: Document) -> WorkItem:
         try:
-            spans = chunk_spans(document.text, self._tokenizer, self._settings.chunking)
+            spans = chunk_spans(
+                document.text, self._tokenizer, self._settings.chunking, self._max_tokens
+            )
         except DocumentError as error:
             return item.failed(error)
         return replace(

@@ -33,13 +33,15 @@ class Processed:
 
     Attributes:
         staged: Documents whose rows are staged, by doc_id.
-        quarantined: Documents that failed on the way.
+        quarantined: Documents that failed on the way, by doc_id.
         totals: Sums of the counts and seconds of all outcomes, by column name.
     """
 
     staged: dict[str, StagedDocument] = field(default_factory=dict)
-    quarantined: list[Quarantined] = field(default_factory=list)
-    totals: dict[str, float] = field(default_factory=dict)
+    quarantined: dict[str, Quarantined] = field(default_factory=dict)
+    totals: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys((*_COUNTS, *_SECONDS), 0)
+    )
 
     def add(self, row: dict[str, Any]) -> None:
         """Count one outcome.
@@ -48,16 +50,17 @@ class Processed:
             RowAccountingError: If its document came out before.
         """
         doc_id, reason = row[schema.DOC_ID], row[schema.REASON]
-        if doc_id in self.staged or any(done.doc_id == doc_id for done in self.quarantined):
+        if doc_id in self.staged or doc_id in self.quarantined:
             message = f"document {doc_id!r} came out of the stages twice"
             raise RowAccountingError(message)
         if reason:
-            failure = Quarantined(doc_id, QuarantineReason(reason), row[schema.DETAIL])
-            self.quarantined.append(failure)
+            self.quarantined[doc_id] = Quarantined(
+                doc_id, QuarantineReason(reason), row[schema.DETAIL]
+            )
         else:
             self.staged[doc_id] = StagedDocument(row[schema.PART], row[schema.NUM_CHUNKS])
         for name in (*_COUNTS, *_SECONDS):
-            self.totals[name] = self.totals.get(name, 0) + row[name]
+            self.totals[name] += row[name]
 
 
 def take_inventory(
@@ -91,7 +94,12 @@ def process_documents(
     rows = locators_table(todo, settings.index.num_shards)
     batch_rows = _batch_documents(todo, settings)
     stages = [
-        StageSpec("read", partial(ReadStage, corpus, settings), batch_rows, READ_POOL),
+        StageSpec(
+            "read",
+            partial(ReadStage, corpus, settings, target.encoder.max_tokens),
+            batch_rows,
+            READ_POOL,
+        ),
         StageSpec("annotate", partial(AnnotateStage, settings), batch_rows, ANNOTATE_POOL),
         StageSpec(
             "embed",
@@ -120,7 +128,7 @@ def _batch_documents(todo: Sequence[Locator], settings: Settings) -> int:
 
 def _check_accounts(todo: Iterable[Locator], processed: Processed) -> None:
     expected = {locator.doc_id for locator in todo}
-    came_out = {*processed.staged, *(failure.doc_id for failure in processed.quarantined)}
+    came_out = processed.staged.keys() | processed.quarantined.keys()
     if expected != came_out:
         lost, invented = sorted(expected - came_out), sorted(came_out - expected)
         message = (

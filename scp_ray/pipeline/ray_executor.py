@@ -1,7 +1,7 @@
 """Runs chains of stages as Ray Data pipelines."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -40,10 +40,12 @@ class RayExecutor:
             return
         block_rows = max(stages[0].batch_rows, -(-rows.num_rows // _MAX_BLOCKS))
         blocks = [rows.slice(start, block_rows) for start in range(0, rows.num_rows, block_rows)]
-        dataset = ray.data.from_arrow(blocks)
+        dataset: ray.data.Dataset = ray.data.from_arrow(list[pa.Table | bytes](blocks))
         for spec in stages:
             dataset = self._with_stage(dataset, spec)
-        batches = dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        batches: Iterable[Any] = dataset.iter_batches(
+            batch_size=None, batch_format="pyarrow", prefetch_batches=0
+        )
         try:
             yield from batches
         except RayError as error:
@@ -86,7 +88,7 @@ class _StageActor:
         yield from self._stage(batch)
 
 
-def _run_once(batch: pa.Table, spec: StageSpec) -> Iterator[pa.Table]:
+def _run_once(batch: Any, spec: StageSpec) -> Iterator[Any]:  # noqa: ANN401 - Ray's union of batches
     yield from spec.make()(batch)
 
 
@@ -105,7 +107,7 @@ def cluster_shape() -> ClusterShape:
     """Return the CPUs and GPUs of each live node that can run work."""
     nodes = [
         NodeShape(node["Resources"].get("CPU", 0.0), node["Resources"].get("GPU", 0.0))
-        for node in ray.nodes()
+        for node in ray.nodes()  # type: ignore[no-untyped-call]
         if node["Alive"]
     ]
     return ClusterShape(tuple(node for node in nodes if node.num_cpus > 0))

@@ -182,7 +182,7 @@ class _Run:
             self._request.index,
             self._report.run_id,
             prepared.fingerprint,
-            prepared.encoder.revision,
+            prepared.encoder,
         )
         processed = process_documents(
             self._executor,
@@ -224,7 +224,7 @@ class _Run:
             doc_id: prepared.published[doc_id]
             for doc_id in prepared.plan.doc_ids(DocumentState.SAME)
         }
-        failures = [*prepared.plan.quarantined, *processed.quarantined]
+        failures = [*prepared.plan.quarantined, *processed.quarantined.values()]
         for number, failure in enumerate(failures):
             if same_encoder and failure.doc_id in prepared.published:
                 kept[failure.doc_id] = prepared.published[failure.doc_id]
@@ -271,9 +271,9 @@ class _Run:
         found = sum(entry.num_documents for entry in shards)
         num_chunks = sum(entry.num_chunks for entry in shards)
         expected = len(processed.staged) + len(kept)
-        expected_chunks = sum(
-            document.num_chunks for document in [*processed.staged.values(), *kept.values()]
-        )
+        kept_chunks = sum(document.num_chunks for document in kept.values())
+        staged_chunks = sum(document.num_chunks for document in processed.staged.values())
+        expected_chunks = staged_chunks + kept_chunks
         if (found, num_chunks) != (expected, expected_chunks):
             message = (
                 f"the shards hold {found} documents with {num_chunks} chunks instead of "
@@ -282,7 +282,7 @@ class _Run:
             raise RowAccountingError(message)
         self._report.documents["published"] = found
         self._report.chunks |= {
-            "kept": sum(document.num_chunks for document in kept.values()),
+            "kept": kept_chunks,
             "published": num_chunks,
         }
 

@@ -117,5 +117,5 @@ def _read_documents(store: ObjectStore, part: str) -> pa.Table:
     return schema.ensure_schema(table, schema.STAGED, part).replace_schema_metadata(metadata)
 
 
-def _of_documents(table: pa.Table, doc_ids: pa.Array) -> pa.Table:
+def _of_documents(table: pa.Table, doc_ids: pa.StringArray) -> pa.Table:
     return table.filter(pc.is_in(table[schema.DOC_ID], value_set=doc_ids))

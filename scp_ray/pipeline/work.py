@@ -102,7 +102,7 @@ def _item(row: dict[str, object]) -> WorkItem:
         **row,  # type: ignore[arg-type]
         spans=[ChunkSpan(**span) for span in spans],  # type: ignore[attr-defined]
         annotations=[_annotation(columns) for columns in annotations],  # type: ignore[attr-defined]
-        failure=DocumentError(QuarantineReason(reason), str(detail)) if reason else None,
+        failure=DocumentError(QuarantineReason(str(reason)), str(detail)) if reason else None,
     )
 
 

@@ -1,9 +1,8 @@
 """The JSON of a question and of its answer, as HTTP and ``scp-ray query --json`` speak it."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from typing_extensions import Self
 
 from scp_ray.records import DecisionReason, MetadataValue, PriorScope
 
@@ -144,3 +143,17 @@ class QueryReply(_Model):
     exhausted: bool
     timings_ms: dict[str, float]
     audit: AuditModel | None
+
+
+class IndexInfo(_Model):
+    """What the service serves."""
+
+    generation: int
+    created_at: str
+    documents: int
+    chunks: int
+    shards: int
+    groups: int
+    encoder: str
+    annotator: str
+    settings_hash: str

@@ -63,6 +63,7 @@ class EncoderEntry(_Stored):
     dtype: str
     revision: Sha256
     dim: Annotated[int, Field(ge=1)]
+    max_tokens: Annotated[int, Field(ge=1)]
 
 
 class Manifest(_Stored):

@@ -33,9 +33,7 @@ def test_right_bytes_pass(store: ObjectStore, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"some bytez", DATA + b"\0"])
-def test_other_bytes_are_refused_by_name(
-    store: ObjectStore, tmp_path: Path, damage: bytes
-) -> None:
+def test_other_bytes_are_refused_by_name(store: ObjectStore, tmp_path: Path, damage: bytes) -> None:
     store.write("folder/file", damage)
     with pytest.raises(ChecksumError, match="folder/file: its bytes are not those"):
         read_verified(store, "folder/file", SHA256)

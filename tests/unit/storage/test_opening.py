@@ -12,9 +12,7 @@ def test_folders_and_file_urls_are_one_store(tmp_path: Path) -> None:
     assert open_store(str(tmp_path)).url == open_store(f"file://{tmp_path}").url == str(tmp_path)
 
 
-def test_relative_folders_become_absolute(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_folders_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert open_store("index").url == str(tmp_path / "index")
 

@@ -21,9 +21,7 @@ def store(tmp_path: Path) -> LocalObjectStore:
 
 
 def make_manifest(generation: int = 1, run_id: str = "run", **changes: object) -> Manifest:
-    shard = ShardEntry(
-        shard_id=0, folder=None, files={}, num_documents=0, num_chunks=0, recall=1.0
-    )
+    shard = ShardEntry(shard_id=0, folder=None, files={}, num_documents=0, num_chunks=0, recall=1.0)
     values: dict[str, object] = {
         "format_version": FORMAT_VERSION,
         "generation": generation,
@@ -33,7 +31,7 @@ def make_manifest(generation: int = 1, run_id: str = "run", **changes: object) -
         "corpus": "corpus",
         "num_documents": 0,
         "num_chunks": 0,
-        "encoder": EncoderEntry(model="m", dtype="float32", revision=HASH, dim=8),
+        "encoder": EncoderEntry(model="m", dtype="float32", revision=HASH, dim=8, max_tokens=9),
         "annotator_revision": "none",
         "fingerprint": HASH,
         "settings": Settings().model_dump(mode="json"),
@@ -116,11 +114,15 @@ def test_edited_manifest_is_refused(store: LocalObjectStore) -> None:
 
 
 def test_file_names_in_a_manifest_cannot_leave_the_index(store: LocalObjectStore) -> None:
-    shard = make_manifest().shards[0].model_copy(
-        update={
-            "folder": "shards/00000/x",
-            "files": {"../../../etc/passwd": StoredFile(sha256=HASH, size_bytes=1)},
-        }
+    shard = (
+        make_manifest()
+        .shards[0]
+        .model_copy(
+            update={
+                "folder": "shards/00000/x",
+                "files": {"../../../etc/passwd": StoredFile(sha256=HASH, size_bytes=1)},
+            }
+        )
     )
     commit(store, read_state(store), make_manifest(shards=[shard.model_dump()]))
     with pytest.raises(IndexFormatError, match="unsafe object key"):

@@ -1,0 +1,157 @@
+"""``scp-ray query``: ask an index, in this process."""
+
+import argparse
+import json
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from scp_ray.commands.terminal import ExitCode, show, show_json
+from scp_ray.config import Settings
+from scp_ray.errors import ConfigError
+from scp_ray.evaluation.queries import read_queries
+from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.searcher import LocalSearcher
+
+HELP = "ask an index a question"
+DESCRIPTION = """\
+Runs the two-pass query in this process: the first pass finds chunks by meaning alone and learns
+where in a document the answer lies, the second is pulled towards that position, and the gap
+selector keeps overlapping neighbours out of the result.
+"""
+EXAMPLES = """\
+examples:
+  scp-ray query index/ "RXC-225B: how do I clean the filter?"
+  scp-ray query index/ "..." --top-k 10 --min-index-gap 3 --explain
+  scp-ray query index/ "..." --filter '{"cnm.model": "RXC-225B"}'
+  scp-ray query index/ --file queries.jsonl --json > replies.jsonl
+"""
+_WIDTH = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("index", metavar="INDEX", help="folder of the index")
+    parser.add_argument("question", metavar="QUESTION", nargs="?", help="what to ask")
+    parser.add_argument(
+        "--file", type=Path, metavar="QUERIES", help="ask every question of a JSONL file instead"
+    )
+    parser.add_argument("--top-k", type=int, metavar="N", help="results wanted")
+    parser.add_argument(
+        "--min-index-gap",
+        type=int,
+        metavar="N",
+        help="least distance of two results of a document, in chunks; 1 = off",
+    )
+    parser.add_argument(
+        "--position-weight", type=float, metavar="W", help="weight of position; 0 = plain cosine"
+    )
+    parser.add_argument(
+        "--filter", metavar="JSON", help="only chunks for which all of these hold; see docs"
+    )
+    parser.add_argument(
+        "--exact", action="store_true", default=None, help="scan every vector, not the graph"
+    )
+    parser.add_argument("--explain", action="store_true", help="show why each chunk was picked")
+    parser.add_argument("--json", action="store_true", help="print replies as JSON, one a line")
+
+
+def run(args: argparse.Namespace, settings: Settings) -> int:
+    """Run the command and return its exit code."""
+    if (args.question is None) == (args.file is None):
+        message = "give either a QUESTION or --file QUERIES"
+        raise ConfigError(message)
+    questions = list(_questions(args))
+    requests = [(name, _request(args, question)) for name, question in questions]
+    searcher = LocalSearcher.open(args.index, settings)
+    for name, request in requests:
+        reply = searcher.answer(request)
+        if args.json:
+            named = {} if name is None else {"query_id": name}
+            show_json({**named, **reply.model_dump(mode="json")})
+        else:
+            show(_render(request, reply))
+        sys.stdout.flush()
+    return ExitCode.DONE
+
+
+def _questions(args: argparse.Namespace) -> Iterator[tuple[str | None, str]]:
+    if args.file is None:
+        yield None, args.question
+    else:
+        for query in read_queries(args.file):
+            yield query.query_id, query.query
+
+
+def _request(args: argparse.Namespace, question: str) -> QueryRequest:
+    try:
+        return QueryRequest(
+            query=question,
+            top_k=args.top_k,
+            min_index_gap=args.min_index_gap,
+            position_weight=args.position_weight,
+            filter=_filter(args.filter),
+            exact=args.exact,
+            explain=args.explain,
+        )
+    except ValidationError as error:
+        message = "; ".join(
+            f"{'.'.join(str(part) for part in problem['loc']) or 'question'}: {problem['msg']}"
+            for problem in error.errors()
+        )
+        raise ConfigError(message) from error
+
+
+def _filter(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        message = f"--filter: not JSON: {error}"
+        raise ConfigError(message) from error
+    if not isinstance(value, dict):
+        message = '--filter: expected a JSON object such as {"doc_id": "a.md"}'
+        raise ConfigError(message)
+    return value
+
+
+def _render(request: QueryRequest, reply: QueryReply) -> str:
+    lines = [f"? {request.query}"]
+    for rank, result in enumerate(reply.results, 1):
+        cnm = result.cnm
+        names = [cnm.category, *cnm.nouns, cnm.model]
+        signature = " | ".join(name for name in names if name) or "no signature"
+        text = textwrap.fill(textwrap.shorten(result.text, 4 * _WIDTH), _WIDTH)
+        place = f"chunk {result.chunk_index}/{result.num_chunks}"
+        span = f"characters {result.char_start}-{result.char_end}"
+        lines += [
+            f"{rank}. {result.score:.4f}  {result.doc_id}  {place}, {span}",
+            f"   {signature}",
+            textwrap.indent(text, "   "),
+        ]
+    if not reply.results:
+        lines.append("nothing found")
+    if reply.audit is not None:
+        lines.append(_render_audit(reply))
+    return "\n".join(lines) + "\n"
+
+
+def _render_audit(reply: QueryReply) -> str:
+    prior, audit = reply.prior, reply.audit
+    if audit is None:
+        return ""
+    where = "each shard its own"
+    if prior.position is not None and prior.concentration is not None:
+        where = f"position {prior.position:.3f}, concentration {prior.concentration:.3f}"
+    lines = [f"   prior: {where}; {'applied' if prior.applied else 'not applied'}", "   decisions:"]
+    for candidate, decision in zip(audit.second_pass, audit.decisions, strict=True):
+        verdict = "kept" if decision.kept else f"dropped, too near to chunk {decision.near}"
+        terms = f"{candidate.semantic_score:.4f} meaning, {candidate.position_score:+.3f} position"
+        where = f"{candidate.doc_id} chunk {candidate.chunk_index}"
+        lines.append(f"     {candidate.score:.4f} = {terms}  {where}: {verdict}")
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""From the settings to the encoder, or to its tokenizer alone."""
+
+from scp_ray.config import EmbeddingConfig
+from scp_ray.embedding.hash_encoder import HASH_SCHEME, HashEncoder, hash_encoder_from_name
+from scp_ray.embedding.model_folder import find_model_folder, packaged_folder
+from scp_ray.embedding.sentence_transformer import (
+    SentenceTransformerEncoder,
+    load_sentence_transformer,
+)
+from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
+from scp_ray.protocols import Tokenizer
+
+
+def load_encoder(
+    config: EmbeddingConfig, *, num_threads: int | None = None
+) -> SentenceTransformerEncoder | HashEncoder:
+    """Load the encoder that the settings name.
+
+    Args:
+        config: The encoder's settings; ``model`` is a folder, a sentence-transformers name, or
+            ``hash://<dim>``, the encoder for tests.
+        num_threads: CPU threads of this process; None = as the settings say, 0 = torch's choice.
+
+    Raises:
+        EncoderError: If the model is not there or cannot be used; the message says what to do.
+    """
+    if config.model.startswith(HASH_SCHEME):
+        return hash_encoder_from_name(config.model)
+    threads = config.num_threads if num_threads is None else num_threads
+    return load_sentence_transformer(config, num_threads=threads)
+
+
+def load_tokenizer(config: EmbeddingConfig) -> Tokenizer:
+    """Load the tokenizer of the encoder that the settings name, and keep nothing else of it.
+
+    A packaged model's tokenizer file is read by itself, without torch. Any other model is loaded
+    to get at its tokenizer, because libraries change tokenizers as they load them.
+
+    Raises:
+        EncoderError: As ``load_encoder``.
+    """
+    if config.model.startswith(HASH_SCHEME):
+        return hash_encoder_from_name(config.model).tokenizer
+    folder = find_model_folder(config.model)
+    if folder == packaged_folder(config.model):
+        return SubwordTokenizer.from_file(folder / "tokenizer.json")
+    return load_encoder(config.model_copy(update={"device": "cpu"})).tokenizer

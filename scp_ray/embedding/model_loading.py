@@ -1,0 +1,61 @@
+"""Loads a sentence-transformers model from a folder: safetensors only, no code of the model's."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scp_ray.config import EmbeddingConfig
+from scp_ray.errors import EncoderError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def load_model(folder: Path, config: EmbeddingConfig) -> "SentenceTransformer":
+    """Load the model in ``folder`` with the dtype and on the device of the settings.
+
+    Raises:
+        EncoderError: If the device is not there or the folder does not hold a usable model.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+
+    device = _device(config.device)
+    try:
+        with _no_progress_bar():
+            return SentenceTransformer(
+                str(folder),
+                device=device,
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"dtype": getattr(torch, config.dtype), "use_safetensors": True},
+            )
+    except (OSError, ValueError, RuntimeError, ImportError, LookupError, SafetensorError) as error:
+        message = f"cannot load encoder {config.model!r} from {folder}: {error}"
+        raise EncoderError(message) from error
+
+
+def _device(wanted: str) -> str:
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted != "cpu" and not torch.cuda.is_available():
+        message = f"embedding.device is {wanted}, but torch finds no CUDA device here"
+        raise EncoderError(message)
+    return wanted
+
+
+@contextmanager
+def _no_progress_bar() -> Iterator[None]:
+    from transformers.utils import logging
+
+    was_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        if was_shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

@@ -1,0 +1,130 @@
+"""Candidates of one shard: the port to its vectors, and lists with a proven bound on the rest."""
+
+import math
+from typing import NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scp_ray.errors import ConfigError
+from scp_ray.protocols import Float32Array, Float64Array, Int64Array
+from scp_ray.records import ChunkKey
+from scp_ray.retrieval.positional_code import CODE_DIM
+
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+UNIT_NORM_TOLERANCE = 1e-3
+FLOAT32_ROUNDING = 2.0**-24
+# Roundings of one float32 inner product beside its d additions: stored vector, query, products.
+EXTRA_ROUNDINGS = 16
+
+
+class ShardSearcher(Protocol):
+    """One shard, as the method sees it. Rows are ordered by doc_id, then chunk_index.
+
+    Attributes:
+        shard_id: Its number.
+        num_chunks: Its rows.
+        dim: Length of an embedding.
+        code_weight: Weight a of the positional code in its stored vectors.
+    """
+
+    shard_id: int
+    num_chunks: int
+    dim: int
+    code_weight: float
+
+    def nearest(
+        self, vector: Float32Array, depth: int, *, exact: bool, allowed: BoolArray | None = None
+    ) -> tuple[Float32Array, Int64Array]:
+        """Return inner products of stored vectors with ``vector``, descending, and their rows.
+
+        Args:
+            vector: Shape (dim + 2,), float32.
+            depth: Rows wanted, >= 1.
+            exact: Scan every vector. Else the graph may miss some, and may return fewer.
+            allowed: Rows that may be returned, shape (num_chunks,); only with ``exact``.
+
+        Returns:
+            At least ``min(depth, rows there are)`` rows if ``exact``, each at most once, and no
+            row left out has a larger product than the last one returned.
+        """
+        ...
+
+    def keys(self, rows: Int64Array) -> list[ChunkKey]:
+        """Return which chunks the rows hold."""
+        ...
+
+    def positions(self, rows: Int64Array) -> Float64Array:
+        """Return the rows' positions in their documents, as ``positional_code.position``."""
+        ...
+
+    def embeddings(self, rows: Int64Array) -> Float32Array:
+        """Return the rows' unit vectors as the encoder made them, shape (n, dim)."""
+        ...
+
+
+class CandidateList(NamedTuple):
+    """Rows worth scoring in full.
+
+    Attributes:
+        rows: Shape (n,), each row once, in no order.
+        bound: No eligible row that is not listed has a score above it; -inf when all are listed.
+    """
+
+    rows: Int64Array
+    bound: float
+
+
+def check_query(query: Float32Array, dim: int) -> None:
+    """Refuse a query vector that is not a finite unit vector of ``dim`` numbers.
+
+    Raises:
+        ConfigError: If it is not.
+    """
+    if query.shape != (dim,):
+        message = f"the query vector has shape {query.shape}, the index wants ({dim},)"
+        raise ConfigError(message)
+    norm = float(np.linalg.norm(query))
+    if not abs(norm - 1.0) <= UNIT_NORM_TOLERANCE:  # also refuses NaN
+        message = f"the query vector has norm {norm}, the index wants 1"
+        raise ConfigError(message)
+
+
+def fetch_candidates(
+    shard: ShardSearcher,
+    vector: Float32Array,
+    depth: int,
+    *,
+    exact: bool,
+    allowed: BoolArray | None,
+) -> CandidateList:
+    """Return the ``depth`` best rows or more by ``vector``, with the bound on all others.
+
+    A graph search that comes back short, and every search with a filter, is an exact one.
+
+    Args:
+        shard: Where to look.
+        vector: A vector of ``positional_code``, shape (dim + 2,).
+        depth: Rows wanted, >= 1; all rows are listed when there are no more.
+        exact: Whether to scan even without a filter.
+        allowed: Filter over the shard's rows, or None.
+    """
+    if allowed is None and depth >= shard.num_chunks:
+        return CandidateList(np.arange(shard.num_chunks), -math.inf)
+    if allowed is not None and depth >= np.count_nonzero(allowed):
+        return CandidateList(np.flatnonzero(allowed), -math.inf)
+    products, rows = shard.nearest(
+        vector, depth, exact=exact or allowed is not None, allowed=allowed
+    )
+    if len(rows) < depth:
+        products, rows = shard.nearest(vector, depth, exact=True, allowed=allowed)
+    last = float(products[-1]) + _rounding_slack(vector)
+    return CandidateList(rows, last * math.hypot(1.0, shard.code_weight))
+
+
+def _rounding_slack(vector: Float32Array) -> float:
+    """Bound the error of a float32 inner product of ``vector`` with a unit vector."""
+    roundings = len(vector) - CODE_DIM + EXTRA_ROUNDINGS
+    norm = float(np.linalg.norm(vector)) * (1.0 + UNIT_NORM_TOLERANCE)
+    return roundings * FLOAT32_ROUNDING * norm

@@ -1,0 +1,152 @@
+"""An index opened in this process: the two-pass query without a service."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from scp_ray.config import Settings, settings_from_manifest
+from scp_ray.embedding.factory import load_encoder
+from scp_ray.errors import ConfigError, EncoderError
+from scp_ray.protocols import Encoder, Float32Array
+from scp_ray.records import PriorScope, QueryParams
+from scp_ray.retrieval.filters import parse_filter
+from scp_ray.retrieval.prior import prior_in_force
+from scp_ray.retrieval.two_pass import QueryOutcome, prior_of
+from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.reply import Findings, build_reply
+from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.storage.manifest import Manifest
+from scp_ray.storage.opening import open_store
+from scp_ray.storage.publish import load_current
+
+
+def load_query_encoder(manifest: Manifest, settings: Settings) -> Encoder:
+    """Load the encoder that made the index's vectors.
+
+    Raises:
+        EncoderError: If it is not here, or is another one under the same name.
+    """
+    encoder = load_encoder(settings_from_manifest(manifest.settings, settings).embedding)
+    if encoder.revision != manifest.encoder.revision:
+        message = (
+            f"the index was made with {manifest.encoder.model!r} of revision "
+            f"{manifest.encoder.revision[:12]}, and the model of that name here has revision "
+            f"{encoder.revision[:12]}; install the same model, or build the index again"
+        )
+        raise EncoderError(message)
+    return encoder
+
+
+def question_vector(request: QueryRequest, encoder: Encoder) -> Float32Array:
+    """Return the question as a unit vector, shape (dim,), float32.
+
+    Raises:
+        ConfigError: If the question is longer than the encoder takes, or a given embedding has
+            another length or no direction.
+    """
+    if request.query is not None:
+        try:
+            (encoded,) = encoder.encode_query([request.query])
+        except EncoderError as error:
+            message = f"query: {error}"
+            raise ConfigError(message) from error
+        return np.asarray(encoded, dtype=np.float32)
+    vector = np.asarray(request.embedding, dtype=np.float64)
+    norm = float(np.linalg.norm(vector))
+    if vector.shape != (encoder.dim,) or not np.isfinite(norm) or norm == 0.0:
+        message = f"embedding: expected {encoder.dim} finite numbers that are not all zero"
+        raise ConfigError(message)
+    unit: Float32Array = (vector / norm).astype(np.float32)
+    return unit
+
+
+class Stopwatch:
+    """Milliseconds of the steps of one query, by name."""
+
+    def __init__(self) -> None:
+        self.timings_ms: dict[str, float] = {}
+
+    @contextmanager
+    def measure(self, step: str) -> Iterator[None]:
+        """Time a step."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings_ms[step] = 1000 * (time.perf_counter() - started)
+
+
+class LocalSearcher:
+    """One generation with all of its shards and its encoder; threads may share it.
+
+    Attributes:
+        manifest: The generation.
+    """
+
+    def __init__(
+        self, manifest: Manifest, group: ShardGroup, encoder: Encoder, settings: Settings
+    ) -> None:
+        self.manifest = manifest
+        self._group = group
+        self._encoder = encoder
+        self._settings = settings
+
+    @classmethod
+    def open(cls, index: str, settings: Settings) -> "LocalSearcher":
+        """Open the current generation of an index.
+
+        Raises:
+            IndexFormatError: If there is none, or it is of a newer format.
+            ChecksumError: If a file is missing or damaged.
+            EncoderError: If its encoder is not here.
+        """
+        store = open_store(index)
+        manifest = load_current(store)
+        cache = Path(tempfile.gettempdir(), "scp-ray-cache")
+        shard_ids = [entry.shard_id for entry in manifest.shards]
+        group = ShardGroup.open(store, manifest, shard_ids, cache)
+        return cls(manifest, group, load_query_encoder(manifest, settings), settings)
+
+    def answer(self, request: QueryRequest) -> QueryReply:
+        """Answer one question.
+
+        Raises:
+            ConfigError: If the question cannot be asked of this index.
+        """
+        params = self._settings.query_params(**request.overrides)
+        watch = Stopwatch()
+        with watch.measure("total"):
+            with watch.measure("encode"):
+                vector = question_vector(request, self._encoder)
+            outcome = self._search(vector, params, request, watch)
+            with watch.measure("fetch"):
+                results = self._group.results(outcome.selection.kept)
+        findings = Findings(
+            outcome.first_pass,
+            outcome.prior if params.prior_scope is PriorScope.GLOBAL else None,
+            outcome.prior_applied,
+            outcome.selection,
+            self._group.shard_ids,
+            timings_ms=watch.timings_ms,
+        )
+        return build_reply(self.manifest, findings, results, explain=request.explain)
+
+    def _search(
+        self, vector: Float32Array, params: QueryParams, request: QueryRequest, watch: Stopwatch
+    ) -> QueryOutcome:
+        row_filter = request.filter
+        if row_filter is not None:
+            parse_filter(row_filter)
+        if params.prior_scope is PriorScope.SHARD:
+            with watch.measure("both_passes"):
+                return self._group.both_passes(vector, params, row_filter)
+        with watch.measure("first_pass"):
+            hits = self._group.first_pass(vector, params, row_filter)
+            prior = prior_of(hits, params)
+        with watch.measure("second_pass"):
+            selection = self._group.second_pass(vector, prior, params, row_filter)
+        return QueryOutcome(hits, prior, prior_in_force(prior, params) is not None, selection)

@@ -1,0 +1,127 @@
+"""Some shards of one generation, opened in this process: what one replica serves."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from scp_ray.index.shard import Shard, StoredChunk
+from scp_ray.protocols import Float32Array, ObjectStore
+from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
+from scp_ray.retrieval.candidates import BoolArray
+from scp_ray.retrieval.filters import allowed_rows, parse_filter
+from scp_ray.retrieval.merge import merge_first_pass, merge_selections
+from scp_ray.retrieval.shard_search import first_pass, second_pass
+from scp_ray.retrieval.two_pass import QueryOutcome, merge_outcomes, query_shard
+from scp_ray.serve.models import CnmModel, ResultModel
+from scp_ray.storage.checksums import fetch_verified
+from scp_ray.storage.manifest import Manifest
+
+
+class ShardGroup:
+    """Shards of one generation; reads only, so threads may share it.
+
+    Attributes:
+        shard_ids: The shards that it answers for, empty ones included.
+    """
+
+    def __init__(self, shard_ids: Iterable[int], shards: Sequence[Shard]) -> None:
+        self.shard_ids = frozenset(shard_ids)
+        self._shards = {shard.shard_id: shard for shard in shards}
+
+    @classmethod
+    def open(
+        cls, store: ObjectStore, manifest: Manifest, shard_ids: Iterable[int], cache: Path
+    ) -> "ShardGroup":
+        """Fetch and check the files of shards and map them.
+
+        Raises:
+            ChecksumError: If a file is missing or damaged.
+        """
+        wanted = set(shard_ids)
+        shards = [
+            Shard(
+                fetch_verified(store, entry.folder, entry.checksums, cache),
+                shard_id=entry.shard_id,
+                ef_search=int(manifest.settings["index"]["ef_search"]),
+            )
+            for entry in manifest.shards
+            if entry.shard_id in wanted and entry.folder is not None
+        ]
+        return cls(wanted, shards)
+
+    def first_pass(
+        self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
+    ) -> list[ScoredChunk]:
+        """Return the group's best chunks by cosine, in rank order."""
+        passes = [
+            first_pass(shard, query, params, allowed=allowed)
+            for shard, allowed in self._filtered(row_filter)
+        ]
+        return merge_first_pass(passes, params)
+
+    def second_pass(
+        self,
+        query: Float32Array,
+        prior: PositionPrior | None,
+        params: QueryParams,
+        row_filter: dict[str, Any] | None,
+    ) -> Selection:
+        """Return the group's selection under a prior that all groups share."""
+        selections = [
+            second_pass(shard, query, prior, params, allowed=allowed)
+            for shard, allowed in self._filtered(row_filter)
+        ]
+        return merge_selections(selections, params.top_k)
+
+    def both_passes(
+        self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
+    ) -> QueryOutcome:
+        """Return the group's outcome when every shard has a prior of its own."""
+        outcomes = [
+            query_shard(shard, query, params, allowed=allowed)
+            for shard, allowed in self._filtered(row_filter)
+        ]
+        return merge_outcomes(outcomes, params)
+
+    def results(self, hits: Iterable[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
+        """Return text and origin of the hits that lie in this group."""
+        by_shard: dict[int, list[ScoredChunk]] = {}
+        for hit in hits:
+            if hit.shard_id in self._shards:
+                by_shard.setdefault(hit.shard_id, []).append(hit)
+        return {
+            hit.key: _result(hit, chunk)
+            for shard_id, mine in by_shard.items()
+            for hit, chunk in zip(
+                mine, self._shards[shard_id].stored_chunks([hit.row for hit in mine]), strict=True
+            )
+        }
+
+    def _filtered(
+        self, row_filter: dict[str, Any] | None
+    ) -> Iterable[tuple[Shard, BoolArray | None]]:
+        if row_filter is None:
+            return [(shard, None) for shard in self._shards.values()]
+        conditions = parse_filter(row_filter)
+        return [(shard, allowed_rows(conditions, shard)) for shard in self._shards.values()]
+
+
+def _result(hit: ScoredChunk, chunk: StoredChunk) -> ResultModel:
+    cnm = chunk.cnm
+    return ResultModel(
+        doc_id=chunk.key.doc_id,
+        chunk_index=chunk.key.chunk_index,
+        num_chunks=chunk.num_chunks,
+        char_start=chunk.char_start,
+        char_end=chunk.char_end,
+        text=chunk.text,
+        score=hit.score,
+        semantic_score=hit.semantic_score,
+        lexical_score=hit.lexical_score,
+        position_score=hit.position_score,
+        position=hit.position,
+        cnm=CnmModel(category=cnm.category, nouns=list(cnm.nouns), model=cnm.model),
+        source_uri=chunk.source_uri,
+        metadata=dict(chunk.metadata),
+        shard_id=hit.shard_id,
+    )

@@ -1,0 +1,124 @@
+"""Real clusters: two nodes, and a submitted job with token authentication."""
+
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+
+from scp_ray.pipeline.ray_executor import RayExecutor, cluster_shape, connect
+from scp_ray.pipeline.report import RunReport
+from scp_ray.storage.manifest import Manifest
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[2]
+RAY = str(Path(sys.executable).with_name("ray"))
+
+
+@pytest.fixture
+def two_nodes() -> Iterator[Cluster]:
+    """A cluster of two nodes with two CPUs each."""
+    ray.shutdown()
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    cluster.add_node(num_cpus=2)
+    cluster.wait_for_nodes()
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="WARNING")
+    connect()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+@pytest.mark.usefixtures("two_nodes")
+def test_two_nodes_give_the_files_of_one_process(
+    run: Callable[..., RunReport],
+    manifest: Callable[..., Manifest],
+    small_settings: Callable[..., object],
+) -> None:
+    assert [node.num_cpus for node in cluster_shape().nodes] == [2, 2]
+    batching = "cluster.documents_per_batch=2"
+    run(batching, index="ray", executor=RayExecutor(small_settings(batching)))
+    run(index="local")
+    assert manifest("ray").shards == manifest("local").shards
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A started cluster that asks for a token; yields the environment of its users."""
+    ray.shutdown()
+    token = tmp_path / "token"
+    token.write_text(secrets.token_hex(32))
+    ports = {name: str(_free_port()) for name in ("port", "dashboard-port", "dashboard-agent")}
+    environment = {
+        **os.environ,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{ports['dashboard-port']}",
+    }
+    environment.pop("RAY_ADDRESS", None)
+    command = [RAY, "start", "--head", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
+    command += [f"--port={ports['port']}", f"--dashboard-port={ports['dashboard-port']}"]
+    command += ["--dashboard-host=127.0.0.1", "--disable-usage-stats"]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
+    yield environment
+    subprocess.run([RAY, "stop", "--force"], check=True, capture_output=True, timeout=120)
+
+
+def test_submitted_job_indexes_a_corpus(
+    token_cluster: dict[str, str], corpus: Path, tmp_path: Path
+) -> None:
+    job = [sys.executable, str(ROOT / "jobs" / "index_corpus.py"), str(corpus)]
+    job += [str(tmp_path / "index"), "--json", "--set", "embedding.model=hash://32"]
+    submit = [RAY, "job", "submit", "--", *job]
+    done = subprocess.run(
+        submit, env=token_cluster, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (report,) = (tmp_path / "index" / "runs").glob("*/report.json")
+    assert json.loads(report.read_text())["documents"]["published"] == 12
+    without = {key: value for key, value in token_cluster.items() if "RAY_AUTH" not in key}
+    refused = subprocess.run(
+        submit, env=without, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert refused.returncode != 0
+    assert "token" in (refused.stdout + refused.stderr).lower()
+
+
+def test_sigterm_to_the_command_leaves_a_run_that_goes_on(corpus: Path, tmp_path: Path) -> None:
+    ray.shutdown()
+    rows = [{"doc_id": f"row-{n}", "text": f"Row {n} of many. " * 400} for n in range(2000)]
+    (corpus / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = [sys.executable, "-m", "scp_ray.cli", "index", str(corpus), str(tmp_path / "index")]
+    command += ["--set", "embedding.model=hash://32", "--json"]
+    command += ["--set", "cluster.documents_per_batch=20"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    stderr = process.stderr
+    assert stderr is not None
+    for line in stderr:
+        if line.startswith("embedded"):
+            process.send_signal(signal.SIGTERM)
+            break
+    rest = stderr.read()
+    assert process.wait(timeout=120) == 1
+    assert "stopped by SIGTERM" in rest
+    assert not (tmp_path / "index" / "CURRENT").exists()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["chunks"]["adopted"] > 0
+    assert report["documents"]["published"] == 2012

@@ -1,0 +1,179 @@
+"""The service over HTTP, on a real cluster, against the same query in this process."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from ray import serve
+
+from scp_ray.config import Settings
+from scp_ray.errors import ShardUnavailableError
+from scp_ray.pipeline.report import RunReport
+from scp_ray.serve.app import spread_shards
+from scp_ray.serve.launch import deploy
+from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.router import Router
+from scp_ray.serve.searcher import LocalSearcher, load_query_encoder
+from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.storage.local import LocalObjectStore
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+Run = Callable[..., RunReport]
+MakeSettings = Callable[..., Settings]
+QUESTIONS = [
+    "How do I clean the filter of the Orbis K-104 Kettle?",
+    "Orbis K-107: which valve do I close first?",
+    "press the timer and wait for the lamp",
+]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def service(
+    request: pytest.FixtureRequest, run: Run, tmp_path: Path, small_settings: MakeSettings
+) -> Iterator[httpx.Client]:
+    """An index of seven shards, served by three groups."""
+    request.getfixturevalue("ray_cluster")
+    run("index.num_shards=7")
+    settings = small_settings("serve.num_groups=3", f"serve.port={_free_port()}")
+    address = deploy(str(tmp_path / "index"), settings)
+    with httpx.Client(base_url=address, timeout=30) as client:
+        yield client
+    serve.shutdown()
+
+
+def _comparable(reply: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in reply.items() if key not in {"timings_ms", "coverage"}} | {
+        "results": [{**row, "shard_id": None} for row in reply["results"]]
+    }
+
+
+def test_http_is_the_query_of_this_process(
+    service: httpx.Client, run: Run, tmp_path: Path, small_settings: MakeSettings
+) -> None:
+    run("index.num_shards=1", index="one")
+    one = LocalSearcher.open(str(tmp_path / "one"), small_settings())
+    for question in QUESTIONS:
+        for more in ({}, {"position_weight": 0.3, "top_k": 12}, {"min_index_gap": 4}):
+            body = {"query": question, "exact": True, "explain": True, **more}
+            response = service.post("/v1/query", json=body)
+            assert response.status_code == 200, response.text
+            expected = one.answer(QueryRequest.model_validate(body)).model_dump(mode="json")
+            assert _comparable(response.json()) == _comparable(expected)
+            assert response.json()["coverage"] == {
+                "shards_ok": 7,
+                "shards_total": 7,
+                "documents": 12,
+            }
+    by_shard = service.post(
+        "/v1/query", json={"query": QUESTIONS[0], "prior_scope": "shard", "exact": True}
+    ).json()
+    seven = LocalSearcher.open(str(tmp_path / "index"), small_settings())
+    request = QueryRequest(query=QUESTIONS[0], prior_scope="shard", exact=True)
+    assert by_shard["results"] == seven.answer(request).model_dump(mode="json")["results"]
+    _check_the_rest_of_the_interface(service)
+
+
+def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
+    assert service.get("/healthz").json() == {"status": "ok"}
+    assert service.get("/readyz").json() == {"status": "ready"}
+    about = service.get("/v1/index").json()
+    assert (about["generation"], about["documents"], about["groups"]) == (1, 12, 3)
+    paths = service.get("/openapi.json").json()["paths"]
+    assert {"/v1/query", "/v1/index", "/healthz", "/readyz"} <= set(paths)
+    assert service.get("/docs").status_code == 200
+    filtered = service.post(
+        "/v1/query", json={"query": "x", "top_k": 50, "filter": {"doc_id": "manual_004.md"}}
+    ).json()
+    assert {row["doc_id"] for row in filtered["results"]} == {"manual_004.md"}
+    for body in (
+        {},
+        {"query": ""},
+        {"query": "  "},
+        {"query": "x", "embedding": [1.0]},
+        {"query": "x", "top_k": 0},
+        {"query": "x", "unknown": 1},
+        {"query": "x", "filter": {"colour": "red"}},
+        {"embedding": [1.0, 2.0]},
+        {"query": "x" * 10_001},
+    ):
+        assert service.post("/v1/query", json=body).status_code == 422, body
+
+
+class SlowGroup:
+    """A group in this process that sleeps or fails in one of its calls."""
+
+    def __init__(self, name: str, group: ShardGroup, trouble: str | None, how: str) -> None:
+        self.name = name
+        self.shard_ids = group.shard_ids
+        self._group = group
+        self._trouble = trouble
+        self._how = how
+
+    async def _call(self, method: str, *args: object) -> Any:
+        if method == self._trouble:
+            if self._how == "raise":
+                message = "disk on fire"
+                raise OSError(message)
+            await asyncio.sleep(60)
+        return getattr(self._group, method)(*args)
+
+    async def first_pass(self, *args: object) -> Any:
+        return await self._call("first_pass", *args)
+
+    async def second_pass(self, *args: object) -> Any:
+        return await self._call("second_pass", *args)
+
+    async def both_passes(self, *args: object) -> Any:
+        return await self._call("both_passes", *args)
+
+    async def results(self, *args: object) -> Any:
+        return await self._call("results", *args)
+
+
+@pytest.mark.parametrize("how", ["raise", "sleep"])
+@pytest.mark.parametrize("trouble", ["first_pass", "second_pass"])
+def test_missing_group_is_told_and_strict_refuses(
+    run: Run, tmp_path: Path, small_settings: MakeSettings, trouble: str, how: str
+) -> None:
+    run()
+    settings = small_settings()
+    manifest = LocalSearcher.open(str(tmp_path / "index"), settings).manifest
+    store = LocalObjectStore(tmp_path / "index")
+    opened = [ShardGroup.open(store, manifest, [n], tmp_path / "cache") for n in range(3)]
+    groups = [
+        SlowGroup(f"group-{n}", group, trouble if n == 1 else None, how)
+        for n, group in enumerate(opened)
+    ]
+    router = Router(manifest, groups, load_query_encoder(manifest, settings), settings)
+    request = QueryRequest(query=QUESTIONS[0], deadline_ms=300)
+    reply = asyncio.run(router.answer(request))
+    assert reply.coverage.shards_ok == 2
+    assert reply.coverage.documents == 12 - manifest.shards[1].num_documents
+    (missing,) = reply.degraded
+    assert missing.group == "group-1"
+    assert missing.reason == ("OSError: disk on fire" if how == "raise" else "deadline passed")
+    assert reply.results
+    assert all(result.shard_id != 1 for result in reply.results)
+    with pytest.raises(ShardUnavailableError, match="group-1"):
+        asyncio.run(router.answer(request.model_copy(update={"strict": True})))
+
+
+def test_shards_are_spread_by_size(run: Run, tmp_path: Path, small_settings: MakeSettings) -> None:
+    run("index.num_shards=7")
+    manifest = LocalSearcher.open(str(tmp_path / "index"), small_settings()).manifest
+    groups = spread_shards(manifest, 3)
+    assert sorted(shard for group in groups for shard in group) == list(range(7))
+    sizes = [sum(manifest.shards[shard].num_chunks for shard in group) for group in groups]
+    assert max(sizes) - min(sizes) <= max(shard.num_chunks for shard in manifest.shards)
+    assert len(spread_shards(manifest, 100)) == 7

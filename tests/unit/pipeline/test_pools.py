@@ -1,0 +1,83 @@
+"""Actor pools from the shape of a cluster."""
+
+import pytest
+
+from scp_ray.config import load_settings
+from scp_ray.errors import InfeasiblePlanError
+from scp_ray.pipeline.pools import (
+    ANNOTATE_POOL,
+    BUILD_TASK,
+    EMBED_POOL,
+    READ_POOL,
+    ClusterShape,
+    NodeShape,
+    Pool,
+    size_pools,
+)
+
+
+def pools(*nodes: NodeShape, assignments: tuple[str, ...] = ()) -> dict[str, Pool]:
+    return size_pools(load_settings(None, assignments, {}), ClusterShape(nodes))
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 3, 4, 8, 16, 64, 192])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_pipeline_always_fits_beside_itself(cpus: int, count: int) -> None:
+    sized = pools(*[NodeShape(cpus)] * count)
+    reserved = sum(
+        sized[name].size * sized[name].num_cpus for name in (READ_POOL, ANNOTATE_POOL, EMBED_POOL)
+    )
+    assert reserved <= cpus * count
+    embed = sized[EMBED_POOL]
+    assert embed.size * embed.num_threads <= cpus * count
+    assert embed.num_cpus <= cpus
+
+
+def test_one_encoder_takes_a_small_node_whole() -> None:
+    embed = pools(NodeShape(2))[EMBED_POOL]
+    assert (embed.size, embed.num_threads, embed.num_gpus) == (1, 2, 0.0)
+
+
+def test_one_encoder_a_gpu() -> None:
+    embed = pools(NodeShape(16, 4), NodeShape(16, 4), NodeShape(8))[EMBED_POOL]
+    assert (embed.size, embed.num_gpus) == (8, 1.0)
+
+
+def test_share_of_a_gpu() -> None:
+    embed = pools(NodeShape(16, 1), assignments=("embedding.gpus_per_actor=0.5",))[EMBED_POOL]
+    assert (embed.size, embed.num_gpus) == (2, 0.5)
+
+
+def test_gpus_are_left_alone_when_cpu_is_asked_for() -> None:
+    embed = pools(NodeShape(16, 1), assignments=("embedding.device=cpu",))[EMBED_POOL]
+    assert embed.num_gpus == 0.0
+
+
+def test_build_threads_are_reserved() -> None:
+    build = pools(NodeShape(8), assignments=("index.build_threads=4",))[BUILD_TASK]
+    assert (build.size, build.num_cpus) == (2, 4.0)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("embedding.gpus_per_actor=1", "no node has as many GPUs"),
+        ("embedding.device=cuda", "no node has as many GPUs"),
+        ("index.build_threads=3", "largest node has 2 CPUs"),
+        ("cluster.parse_tasks=100", r"reserve .* CPUs together and the cluster has 2"),
+        ("cluster.annotate_actors=100", "lower cluster.parse_tasks"),
+    ],
+)
+def test_infeasible_plans_are_refused(assignment: str, message: str) -> None:
+    with pytest.raises(InfeasiblePlanError, match=message):
+        pools(NodeShape(2), assignments=(assignment,))
+
+
+def test_too_many_gpu_actors_are_refused() -> None:
+    with pytest.raises(InfeasiblePlanError, match="do not fit the cluster's 1 GPUs"):
+        pools(NodeShape(8, 1), assignments=("cluster.embed_actors=2",))
+
+
+def test_cluster_without_workers_is_refused() -> None:
+    with pytest.raises(InfeasiblePlanError, match="no node with CPUs"):
+        pools()
