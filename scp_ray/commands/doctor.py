@@ -1,10 +1,10 @@
 """``scp-ray doctor``: is this machine fit to index and to serve?"""
 
 import argparse
+from dataclasses import asdict
 
 from scp_ray.commands.terminal import ExitCode, show, show_json
 from scp_ray.config import Settings
-from scp_ray.pipeline.diagnosis import Check, CheckStatus, diagnose
 
 HELP = "check versions, encoder, store and open Ray ports"
 DESCRIPTION = """\
@@ -17,7 +17,7 @@ examples:
   scp-ray doctor
   scp-ray doctor --index index/
 """
-_MARKS = {CheckStatus.OK: "ok  ", CheckStatus.WARNING: "warn", CheckStatus.FAILED: "FAIL"}
+_MARKS = {"ok": "ok  ", "failed": "FAIL"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,15 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.pipeline.diagnosis import CheckStatus, diagnose
+
     checks = list(diagnose(settings, args.index))
     if args.json:
-        show_json([_row(check) for check in checks], indent=1)
+        show_json([asdict(check) for check in checks], indent=1)
     else:
         for check in checks:
             show(f"{_MARKS[check.status]}  {check.name}: {check.detail}")
     failed = any(check.status is CheckStatus.FAILED for check in checks)
     return ExitCode.FAILED if failed else ExitCode.DONE
-
-
-def _row(check: Check) -> dict[str, str]:
-    return {"name": check.name, "status": check.status, "detail": check.detail}

@@ -10,7 +10,6 @@ from scp_ray.evaluation.queries import read_queries
 from scp_ray.evaluation.relevance import HitSpan
 from scp_ray.evaluation.report import figures, render_table
 from scp_ray.serve.models import QueryReply, QueryRequest
-from scp_ray.serve.searcher import LocalSearcher
 
 HELP = "measure an index against questions with known answers"
 DESCRIPTION = """\
@@ -36,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.serve.searcher import LocalSearcher
+
     queries = read_queries(args.queries)
     searcher = LocalSearcher.open(args.index, settings)
     replies: dict[str, list[HitSpan]] = {}

@@ -1,13 +1,13 @@
 """``scp-ray index``: build or re-index."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from scp_ray.commands.terminal import ExitCode, show, tell
 from scp_ray.config import Settings
-from scp_ray.pipeline.interrupt import interruptible
-from scp_ray.pipeline.ray_executor import RayExecutor, connect
-from scp_ray.pipeline.report import RunReport, RunStatus
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+
+if TYPE_CHECKING:
+    from scp_ray.pipeline.report import RunReport
 
 HELP = "build an index from a corpus, or bring it up to date"
 DESCRIPTION = """\
@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.pipeline.interrupt import interruptible
+    from scp_ray.pipeline.ray_executor import RayExecutor, connect
+    from scp_ray.pipeline.report import RunStatus
+    from scp_ray.pipeline.run import IndexRequest, index_corpus
+
     request = IndexRequest(args.corpus, args.index, settings, args.allow_removals)
     tell("starting Ray")
     connect()
@@ -51,7 +56,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     return ExitCode.PARTIAL if report.status is RunStatus.PARTIAL else ExitCode.DONE
 
 
-def _summary(report: RunReport) -> str:
+def _summary(report: "RunReport") -> str:
     documents, chunks = report.documents, report.chunks
     states = ", ".join(
         f"{documents[state]} {state}" for state in ("new", "changed", "same", "removed")

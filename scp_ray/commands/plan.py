@@ -2,13 +2,13 @@
 
 import argparse
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from scp_ray.commands.terminal import ExitCode, show, show_json, tell
 from scp_ray.config import Settings
-from scp_ray.pipeline.estimate import CostEstimate, estimate_cost
-from scp_ray.pipeline.ray_executor import RayExecutor, connect
-from scp_ray.pipeline.run import IndexRequest, prepare
-from scp_ray.storage.opening import open_corpus
+
+if TYPE_CHECKING:
+    from scp_ray.pipeline.estimate import CostEstimate
 
 HELP = "say what `index` would do and cost; changes nothing"
 DESCRIPTION = """\
@@ -31,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.pipeline.estimate import estimate_cost
+    from scp_ray.pipeline.ray_executor import RayExecutor, connect
+    from scp_ray.pipeline.run import IndexRequest, prepare
+    from scp_ray.storage.opening import open_corpus
+
     tell("starting Ray")
     connect()
     executor = RayExecutor(settings)
@@ -45,7 +50,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     return ExitCode.DONE
 
 
-def _summary(estimate: CostEstimate) -> str:
+def _summary(estimate: "CostEstimate") -> str:
     about = "about " if estimate.is_estimate else ""
     states = ", ".join(f"{count} {state}" for state, count in estimate.documents.items())
     return "\n".join(

@@ -15,7 +15,6 @@ from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
 from scp_ray.evaluation.queries import read_queries
 from scp_ray.serve.models import QueryReply, QueryRequest
-from scp_ray.serve.searcher import LocalSearcher
 
 HELP = "ask an index a question"
 DESCRIPTION = """\
@@ -62,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.serve.searcher import LocalSearcher
+
     if (args.question is None) == (args.file is None):
         message = "give either a QUESTION or --file QUERIES"
         raise ConfigError(message)

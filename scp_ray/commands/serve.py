@@ -28,9 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.pipeline.ray_executor import connect
     from scp_ray.serve.launch import serve_until_stopped
 
     settings = settings.with_values("serve", host=args.host, port=args.port)
     tell(f"starting the service of {args.index}")
+    connect()
     serve_until_stopped(args.index, settings, tell)
     return ExitCode.DONE

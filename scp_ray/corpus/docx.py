@@ -6,14 +6,19 @@ the running headers and footers of pages are not part of the text.
 
 import zipfile
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from scp_ray.corpus.markdown import soup_to_markdown
 from scp_ray.errors import DocumentError, QuarantineReason
 
+if TYPE_CHECKING:
+    from bs4 import BeautifulSoup
+
 _OLE_MAGIC = bytes.fromhex("d0cf11e0")
 _OLD_WORD_STREAM = "WordDocument".encode("utf-16-le")
 _ENCRYPTED_FLAG = 0x1
-_STYLE_MAP = "p[style-name='Title'] => h1:fresh"
+_STYLE_MAP = "p[style-name='Title'] => h1.title:fresh"
+_LOWEST_HEADING = 5  # that has one below it
 
 
 def unpacked_bytes(data: bytes) -> int:
@@ -41,7 +46,9 @@ def unpacked_bytes(data: bytes) -> int:
 
 
 def parse_docx(data: bytes) -> str:
-    """Return the text of a Word file as Markdown; the Title style counts as first-level heading.
+    """Return the text of a Word file as Markdown.
+
+    The Title style is the first-level heading; where it is used, Heading 1 is the second level.
 
     Raises:
         Exception: Whatever mammoth raises on a broken file.
@@ -55,4 +62,13 @@ def parse_docx(data: bytes) -> str:
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda _: {}),
     )
-    return soup_to_markdown(BeautifulSoup(result.value, "html.parser"))
+    soup = BeautifulSoup(result.value, "html.parser")
+    if soup.select("h1.title"):
+        _lower_headings(soup)
+    return soup_to_markdown(soup)
+
+
+def _lower_headings(soup: "BeautifulSoup") -> None:
+    for level in range(_LOWEST_HEADING, 0, -1):
+        for heading in soup.select(f"h{level}:not(.title)"):
+            heading.name = f"h{level + 1}"

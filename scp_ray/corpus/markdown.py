@@ -6,6 +6,7 @@ for. Targets of links stay where they lead out of the document.
 """
 
 import copy
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
     _Reaching: TypeAlias = dict[int, tuple[int, Tag]]  # by column: rows still to go, the cell
 
+_LINE_TAIL = re.compile(r"[ \t]+$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"\n{3,}")
 _CELLS = ["td", "th"]
 _HEADINGS = ["h1", "h2", "h3", "h4", "h5", "h6"]
 _OUTSIDE_LINKS = ("http://", "https://", "mailto:", "tel:")
@@ -24,7 +27,7 @@ def soup_to_markdown(soup: "BeautifulSoup") -> str:
     """Convert a parsed page, which is changed on the way.
 
     Returns:
-        Markdown with a blank line between blocks, without white space at either end.
+        Markdown with one blank line between blocks, and no white space at the end of a line.
 
     Source: conversion of blocks by markdownify; links, images and tables are our choice.
     """
@@ -48,7 +51,8 @@ def soup_to_markdown(soup: "BeautifulSoup") -> str:
         wrap=True,
         wrap_width=None,
     )
-    return str(converter.convert_soup(soup)).strip()
+    text = _LINE_TAIL.sub("", str(converter.convert_soup(soup)))
+    return _BLANK_LINES.sub("\n\n", text).strip()
 
 
 def _drop_markup(soup: "BeautifulSoup") -> None:

@@ -65,9 +65,7 @@ def _cut_down(region: list[Box], gutter: float) -> tuple[list[Box], list[Box]] |
     """Cut at the widest gutter that has prose on both sides."""
     spans = _merge(sorted((box.x0, box.x1) for box in region))
     gaps = [(right[0] - left[1], right[0]) for left, right in pairwise(spans)]
-    for width, edge in sorted(gaps, reverse=True):
-        if width < gutter:
-            return None
+    for _, edge in sorted((gap for gap in gaps if gap[0] >= gutter), reverse=True):
         left = [box for box in region if box.x0 < edge]
         right = [box for box in region if box.x0 >= edge]
         if _is_prose(left) and _is_prose(right):

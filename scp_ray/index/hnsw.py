@@ -2,6 +2,13 @@
 
 FAISS numbers nodes from 0 in the order they were added, keeps bottom-level links first, and reads
 ``NO_LINK`` as the end of a node's links.
+
+A walk starts at the best of the upper levels' nodes, found by a scan of them, and not where a
+greedy descent ends: among near-duplicate documents the descent gets stuck, and then a question
+finds nothing that it should. On 100,000 vectors in 3,175 tight clusters, m 32, ef 128, real
+questions: recall@10 0.972 to 0.987 after a descent, with 5 to 12 of 446 questions that found none
+of their ten, 0.995 to 0.998 and none or one after a scan, which takes 0.1 ms. The bottom level,
+its construction and its walk are FAISS's own.
 """
 
 from collections.abc import Iterator
@@ -10,13 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from scp_ray.config import IndexConfig
 from scp_ray.errors import IndexFormatError, IndexQualityError
-from scp_ray.index.reachability import LinkTable, link_unreached
+from scp_ray.index.reachability import NO_LINK, LinkTable, link_unreached
 from scp_ray.protocols import Float32Array, Int64Array
 
 NORM_TOLERANCE = 1e-3
+MOST_ENTRIES = 4096
+STARTS_PER_WALK = 4
+_ONE_WALK = 2  # FAISS's search_type for one walk from all starts together
 _BLOCK_ROWS = 65_536
 
 
@@ -34,6 +45,7 @@ class HnswGraph:
         self._index = index
         self.num_nodes = int(index.ntotal)
         self.dim = int(index.d)
+        self._entries, self._entry_index = self._upper_nodes()
 
     @classmethod
     def build(cls, vectors: Float32Array, config: IndexConfig) -> "HnswGraph":
@@ -99,13 +111,29 @@ class HnswGraph:
             Inner products, descending, and nodes, each of shape (n, depth); -1 and a meaningless
             product where fewer were found.
         """
+        products = np.full((len(queries), depth), -np.inf, dtype=np.float32)
+        nodes = np.full((len(queries), depth), NO_LINK, dtype=np.int64)
+        if self.num_nodes == 0:
+            return products, nodes
         faiss = _faiss()
-        parameters = faiss.SearchParametersHNSW(efSearch=max(ef_search, depth))
-        if len(queries) == 1:  # FAISS uses one thread for one query
-            products, nodes = self._index.search(queries, depth, params=parameters)
-        else:
-            with _threads(num_threads):
-                products, nodes = self._index.search(queries, depth, params=parameters)
+        queries = np.ascontiguousarray(queries)
+        num_starts = min(STARTS_PER_WALK, len(self._entries))
+        # FAISS would start a team of threads for one query too (faiss#2502).
+        with _threads(min(num_threads, len(queries))):
+            start_products, places = self._entry_index.search(queries, num_starts)
+            starts = self._entries[places]
+            self._index.search_level_0(
+                len(queries),
+                faiss.swig_ptr(queries),
+                depth,
+                faiss.swig_ptr(starts),
+                faiss.swig_ptr(start_products),
+                faiss.swig_ptr(products),
+                faiss.swig_ptr(nodes),
+                num_starts,
+                _ONE_WALK,
+                faiss.SearchParametersHNSW(efSearch=max(ef_search, depth)),
+            )
         return products, nodes
 
     @property
@@ -130,6 +158,17 @@ class HnswGraph:
             else np.empty(0, dtype=np.int32)
         )
         return LinkTable(slots, starts, int(hnsw.nb_neighbors(0)), int(hnsw.entry_point))
+
+    def _upper_nodes(self) -> tuple[npt.NDArray[np.int32], Any]:
+        """Return nodes to start from, highest level first, and a flat index over them."""
+        faiss = _faiss()
+        levels = faiss.vector_to_array(self._index.hnsw.levels)
+        order = np.argsort(-levels, kind="stable")
+        num_upper = max(int(np.count_nonzero(levels > 1)), min(1, self.num_nodes))
+        entries = order[: min(num_upper, MOST_ENTRIES)].astype(np.int32)
+        flat = faiss.IndexFlatIP(self.dim)
+        flat.add(self.vectors[entries])
+        return entries, flat
 
 
 def _faiss() -> Any:  # noqa: ANN401 - its stubs know half of it

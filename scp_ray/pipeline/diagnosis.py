@@ -28,7 +28,6 @@ class CheckStatus(StrEnum):
     """Outcome of a check."""
 
     OK = "ok"
-    WARNING = "warning"
     FAILED = "failed"
 
 

@@ -39,9 +39,20 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Hold the signals back, for the moment of a commit."""
-    previous = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    """Hold the signals back, for the moment of a commit; one that came acts at the end.
+
+    Handlers are swapped rather than signals masked: a mask is one thread's, and any other thread
+    of the process would take the signal.
+    """
+    held: list[int] = []
+    previous = {
+        number: signal.signal(number, lambda number, _frame: held.append(number))
+        for number in _SIGNALS
+    }
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    if held:
+        signal.raise_signal(held[0])

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -61,9 +62,11 @@ class RayExecutor:
         pool = self.pools[spec.pool or spec.name]
         common |= {"num_cpus": pool.num_cpus, "num_gpus": pool.num_gpus}
         if spec.pool is None:
+            run_once: Any = partial(
+                _run_once, spec
+            )  # Ray types a batch as the union of its formats
             return dataset.map_batches(
-                _run_once,
-                fn_args=[spec],
+                run_once,
                 compute=ray.data.TaskPoolStrategy(pool.size),
                 max_retries=self._max_restarts,
                 **common,
@@ -88,7 +91,7 @@ class _StageActor:
         yield from self._stage(batch)
 
 
-def _run_once(batch: Any, spec: StageSpec) -> Iterator[Any]:  # noqa: ANN401 - Ray's union of batches
+def _run_once(spec: StageSpec, batch: pa.Table) -> Iterator[pa.Table]:
     yield from spec.make()(batch)
 
 

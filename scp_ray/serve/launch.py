@@ -9,7 +9,6 @@ from ray import serve
 from ray.serve.config import HTTPOptions
 
 from scp_ray.config import Settings
-from scp_ray.pipeline.ray_executor import connect
 from scp_ray.serve.app import ServeArgs, build_app
 from scp_ray.storage.opening import open_store
 
@@ -17,12 +16,11 @@ APP_NAME = "scp-ray"
 
 
 def deploy(index: str, settings: Settings) -> str:
-    """Deploy the application, wait until it is ready, and return its address.
+    """Deploy on the cluster that this process is in, wait until ready, and return the address.
 
     Raises:
         IndexFormatError: If there is no index, or this version cannot read it.
     """
-    connect()
     config = settings.serve
     serve.start(http_options=HTTPOptions(host=config.host, port=config.port))
     args = ServeArgs(index=open_store(index).url, settings=settings.model_dump(mode="json"))

@@ -14,6 +14,7 @@ from scp_ray.config import Settings
 from scp_ray.index.sharding import shard_of
 from scp_ray.protocols import Float32Array
 from scp_ray.records import PositionPrior, QueryParams, ScoredChunk, Selection
+from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.prior import prior_in_force
 from scp_ray.retrieval.score import score_chunks
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
@@ -217,9 +218,9 @@ def test_weight_zero_is_plain_cosine(case: Case) -> None:
 @given(cases())
 def test_selecting_again_from_the_results_changes_nothing(case: Case) -> None:
     kept = answer(case).selection.kept
-    ranking = [hit.rank_key for hit in kept]
-    again = brute_force_selection(ranking, case.params)
-    assert [(*entry, None) for entry in ranking] == again
+    again = select_with_gap(kept, top_k=case.params.top_k, min_index_gap=case.params.min_index_gap)
+    assert [decision.candidate for decision in again if decision.kept] == kept
+    assert len(again) == len(kept)
 
 
 @given(cases(), st.sampled_from([1, 3]))

@@ -30,9 +30,17 @@ def write_manual(document: WordDocument) -> None:
 
 def test_headings_lists_and_tables_become_markdown(docx_of: DocxOf) -> None:
     assert parse_docx(docx_of(write_manual)) == (
-        "# Aqua 300\n\n## Error codes\n\nPart X_200 * 2\n\n- Unplug it.\n\n"
+        "# Aqua 300\n\n### Error codes\n\nPart X_200 * 2\n\n- Unplug it.\n\n"
         "| Code | Cause |\n| --- | --- |\n| E25 | Pump |\n| E25 | Door |"
     )
+
+
+def test_without_a_title_headings_keep_their_level(docx_of: DocxOf) -> None:
+    def write(document: WordDocument) -> None:
+        document.add_heading("Setup", level=1)
+        document.add_heading("Hose", level=2)
+
+    assert parse_docx(docx_of(write)) == "# Setup\n\n## Hose"
 
 
 def test_a_picture_is_not_part_of_the_text(docx_of: DocxOf) -> None:

@@ -107,6 +107,10 @@ def test_lists_and_preformatted_text() -> None:
     assert convert(html) == "1. One\n   - a\n   - b\n2. Two\n\n```\nx  y\n z\n```"
 
 
+def test_line_breaks_leave_no_blanks_behind() -> None:
+    assert convert("<p>a<br>b</p><p><br></p><p>c</p>") == "a\nb\n\nc"
+
+
 def test_declarations_and_comments_are_no_text() -> None:
     html = "<!DOCTYPE html><!-- note --><![if !IE]><?php echo 1 ?><p>Text</p>"
     assert convert(html) == "Text"

@@ -26,16 +26,30 @@ def test_second_signal_acts_as_before() -> None:
     try:
         with interruptible():
             with pytest.raises(RunInterruptedError):
-                os.kill(os.getpid(), signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
             with pytest.raises(TimeoutError):
-                os.kill(os.getpid(), signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
     finally:
         signal.signal(signal.SIGTERM, previous)
 
 
-def test_shield_holds_a_signal_back_to_its_end() -> None:
-    reached = []
-    with pytest.raises(RunInterruptedError), interruptible(), shielded():
+def _commit(reached: list[str]) -> None:
+    with interruptible(), shielded():
         os.kill(os.getpid(), signal.SIGTERM)
+        for _ in range(1000):  # give the interpreter every chance to run a handler
+            pass
         reached.append("after the signal")
+
+
+def test_shield_holds_a_signal_back_to_its_end() -> None:
+    reached: list[str] = []
+    with pytest.raises(RunInterruptedError):
+        _commit(reached)
     assert reached == ["after the signal"]
+
+
+def test_shield_without_a_signal_changes_nothing() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with shielded():
+        pass
+    assert signal.getsignal(signal.SIGTERM) is before

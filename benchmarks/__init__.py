@@ -1,0 +1,1 @@
+"""What scp_ray costs, against the libraries under it: scripts, thresholds, results."""

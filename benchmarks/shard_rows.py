@@ -1,0 +1,110 @@
+"""Rows of a shard: those of an index, and as many as one likes made from them."""
+
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.index.columns import integers
+from scp_ray.index.shard_files import embedding_matrix, read_chunks, read_documents
+from scp_ray.protocols import Float32Array, Float64Array
+from scp_ray.retrieval.positional_code import position
+from scp_ray.storage.checksums import fetch_verified
+from scp_ray.storage.opening import open_store
+from scp_ray.storage.publish import load_current
+
+COSINE = 0.9  # of a jittered vector to its original
+
+
+class ShardRows(NamedTuple):
+    """Chunks and documents, sorted by doc_id and chunk_index.
+
+    Attributes:
+        chunks: ``schema.chunks_schema``.
+        documents: ``schema.DOCUMENTS``.
+    """
+
+    chunks: pa.Table
+    documents: pa.Table
+
+    @property
+    def positions(self) -> Float64Array:
+        """Position of each chunk in its document."""
+        return position(
+            integers(self.chunks, schema.CHUNK_INDEX), integers(self.chunks, schema.NUM_CHUNKS)
+        )
+
+
+def stored_rows(index: Path) -> ShardRows:
+    """Return all rows of the current generation of an index in a folder."""
+    store = open_store(str(index))
+    folders = [
+        fetch_verified(store, entry.folder, entry.checksums, index)
+        for entry in load_current(store).shards
+        if entry.folder is not None
+    ]
+    chunks = pa.concat_tables(
+        read_chunks(folder).replace_schema_metadata(None) for folder in folders
+    )
+    documents = pa.concat_tables(read_documents(folder) for folder in folders)
+    by_chunk = [(schema.DOC_ID, "ascending"), (schema.CHUNK_INDEX, "ascending")]
+    return ShardRows(chunks.sort_by(by_chunk), documents.sort_by(schema.DOC_ID))
+
+
+def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -> ShardRows:
+    """Return ``num_chunks`` chunks: copies of the documents with jittered vectors.
+
+    A copy's doc_id is the original's after the number of the copy. The last document is cut
+    short where the number asks for it.
+    """
+    copies, originals = np.divmod(np.arange(num_chunks), rows.chunks.num_rows)
+    chunks = rows.chunks.take(pa.array(originals)).combine_chunks()
+    doc_ids = _numbered(copies.tolist(), chunks.column(schema.DOC_ID).to_pylist())
+    _, inverse, counts = np.unique(doc_ids, return_inverse=True, return_counts=True)
+    vectors = jittered(embedding_matrix(chunks), COSINE, generator)
+    chunks = _with_columns(
+        chunks,
+        {
+            schema.DOC_ID: pa.array(doc_ids),
+            schema.NUM_CHUNKS: pa.array(counts[inverse]),
+            schema.EMBEDDING: pa.FixedSizeListArray.from_arrays(
+                pa.array(vectors.reshape(-1)), vectors.shape[1]
+            ),
+        },
+    )
+    return ShardRows(chunks, _copied_documents(rows.documents, counts))
+
+
+def jittered(
+    embeddings: Float32Array, cosine: float, generator: np.random.Generator
+) -> Float32Array:
+    """Return unit vectors of about this cosine to the given ones, in random directions."""
+    noise_norm = math.sqrt(1.0 / cosine**2 - 1.0)
+    scale = np.float32(noise_norm / math.sqrt(embeddings.shape[1]))
+    noisy = embeddings + scale * generator.standard_normal(embeddings.shape, dtype=np.float32)
+    unit: Float32Array = noisy / np.linalg.norm(noisy, axis=1, keepdims=True)
+    return unit
+
+
+def _copied_documents(documents: pa.Table, counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pa.Table:
+    """Return as many documents as there are counts, copy after copy."""
+    copies, originals = np.divmod(np.arange(len(counts)), documents.num_rows)
+    taken = documents.take(pa.array(originals)).combine_chunks()
+    doc_ids = _numbered(copies.tolist(), taken.column(schema.DOC_ID).to_pylist())
+    return _with_columns(
+        taken, {schema.DOC_ID: pa.array(doc_ids), schema.NUM_CHUNKS: pa.array(counts)}
+    )
+
+
+def _numbered(copies: list[int], doc_ids: list[str]) -> list[str]:
+    return [f"{copy:06d}/{doc_id}" for copy, doc_id in zip(copies, doc_ids, strict=True)]
+
+
+def _with_columns(table: pa.Table, columns: dict[str, "pa.Array[pa.Scalar]"]) -> pa.Table:
+    for name, values in columns.items():
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, table.schema.field(place), values)
+    return table

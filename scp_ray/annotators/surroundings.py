@@ -1,0 +1,51 @@
+"""What the text around a line says about its words."""
+
+import re
+from collections import Counter
+from functools import cached_property
+
+WINDOW_CHARACTERS = 20_000
+"""How far around a line its words are looked up: about 25 chunks on either side."""
+
+_WORD = re.compile(r"[^\W\d_][\w-]*")
+_CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_][\w+-]*")
+
+
+class Surroundings:
+    """The text before and after a line, with how its words are written there.
+
+    Attributes:
+        before: Up to ``WINDOW_CHARACTERS`` before the line.
+        after: Up to ``WINDOW_CHARACTERS`` after it.
+    """
+
+    def __init__(self, text: str, char_start: int, char_end: int) -> None:
+        """Look around ``text[char_start:char_end]``."""
+        self.before = text[max(0, char_start - WINDOW_CHARACTERS) : char_start]
+        self.after = text[char_end : char_end + WINDOW_CHARACTERS]
+
+    @cached_property
+    def _lower_counts(self) -> Counter[str]:
+        return Counter(word for word in _WORD.findall(self.after) if word.islower())
+
+    @cached_property
+    def _capitalised(self) -> dict[str, str]:
+        """Forms with a capital that stand inside a sentence or heading, the first one wins."""
+        forms = [form for form in _CAPITALISED.findall(self.after) if not form.islower()]
+        return {form.casefold(): form for form in reversed(forms)}
+
+    def lower_count(self, word: str) -> int:
+        """Return how often the text after the line has the word in small letters."""
+        return self._lower_counts[word.casefold()]
+
+    def is_common(self, word: str) -> bool:
+        """Whether the word is written in small letters too."""
+        return self.lower_count(word) > 0
+
+    def is_proper(self, word: str) -> bool:
+        """Whether the word is written with a capital inside sentences, and never without."""
+        return word.casefold() in self._capitalised and not self.is_common(word)
+
+    def as_written(self, word: str) -> str:
+        """Return the capitalised form that the text uses, else the word as it is."""
+        return self._capitalised.get(word.casefold(), word)
