@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pyarrow as pa
 from scp_ray import schema
 from scp_ray.index.columns import integers
 from scp_ray.index.shard_files import embedding_matrix, read_chunks, read_documents
-from scp_ray.protocols import Float32Array, Float64Array
+from scp_ray.protocols import Float32Array, Float64Array, Int64Array
 from scp_ray.retrieval.positional_code import position
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.opening import open_store
@@ -50,8 +50,13 @@ def stored_rows(index: Path) -> ShardRows:
         read_chunks(folder).replace_schema_metadata(None) for folder in folders
     )
     documents = pa.concat_tables(read_documents(folder) for folder in folders)
-    by_chunk = [(schema.DOC_ID, "ascending"), (schema.CHUNK_INDEX, "ascending")]
-    return ShardRows(chunks.sort_by(by_chunk), documents.sort_by(schema.DOC_ID))
+    by_chunk = chunks.sort_by([(schema.DOC_ID, "ascending"), (schema.CHUNK_INDEX, "ascending")])
+    return ShardRows(by_chunk, documents.sort_by(schema.DOC_ID))
+
+
+def texts(table: pa.Table, name: str) -> list[str]:
+    """Return a column of strings."""
+    return [str(value) for value in table.column(name).to_pylist()]
 
 
 def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -> ShardRows:
@@ -61,8 +66,8 @@ def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -
     short where the number asks for it.
     """
     copies, originals = np.divmod(np.arange(num_chunks), rows.chunks.num_rows)
-    chunks = rows.chunks.take(pa.array(originals)).combine_chunks()
-    doc_ids = _numbered(copies.tolist(), chunks.column(schema.DOC_ID).to_pylist())
+    chunks = rows.chunks.take(originals).combine_chunks()
+    doc_ids = _numbered(copies.tolist(), texts(chunks, schema.DOC_ID))
     _, inverse, counts = np.unique(doc_ids, return_inverse=True, return_counts=True)
     vectors = jittered(embedding_matrix(chunks), COSINE, generator)
     chunks = _with_columns(
@@ -89,11 +94,11 @@ def jittered(
     return unit
 
 
-def _copied_documents(documents: pa.Table, counts: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pa.Table:
+def _copied_documents(documents: pa.Table, counts: Int64Array) -> pa.Table:
     """Return as many documents as there are counts, copy after copy."""
     copies, originals = np.divmod(np.arange(len(counts)), documents.num_rows)
-    taken = documents.take(pa.array(originals)).combine_chunks()
-    doc_ids = _numbered(copies.tolist(), taken.column(schema.DOC_ID).to_pylist())
+    taken = documents.take(originals).combine_chunks()
+    doc_ids = _numbered(copies.tolist(), texts(taken, schema.DOC_ID))
     return _with_columns(
         taken, {schema.DOC_ID: pa.array(doc_ids), schema.NUM_CHUNKS: pa.array(counts)}
     )
@@ -103,7 +108,7 @@ def _numbered(copies: list[int], doc_ids: list[str]) -> list[str]:
     return [f"{copy:06d}/{doc_id}" for copy, doc_id in zip(copies, doc_ids, strict=True)]
 
 
-def _with_columns(table: pa.Table, columns: dict[str, "pa.Array[pa.Scalar]"]) -> pa.Table:
+def _with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), values)

@@ -1,7 +1,7 @@
 """The lines of a text that may be titles or headings; prose, lists and tables are passed over.
 
 Marked-up headings are Markdown (``##`` or underlined) and wiki (``= =``). A bare line counts when
-it stands alone between blank lines and has the shape of a title.
+it has the shape of a title and its neighbours are other sentences or blank.
 """
 
 import re
@@ -20,7 +20,9 @@ _MIN_UNDERLINE = 3
 _FENCES = ("```", "~~~")
 _EMPHASIS = "*_` \t"
 _MAX_BARE_WORDS = 14
-_SENTENCE_ENDS = (".", "?", "!", ";", ",", ":")
+_SENTENCE_ENDS = (".", "?", "!")
+_LINE_ENDS = (*_SENTENCE_ENDS, ";", ",", ":")
+_CLOSED_ENDS = (*_SENTENCE_ENDS, '"', "”", ")")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +34,14 @@ class Line:
         char_end: One past its last character.
         text: Without markup.
         level: Rank of a marked-up heading, 1 = highest; ``BARE`` for a line without markup.
+        is_alone: Whether blank lines, or the ends of the text, are on both sides.
     """
 
     char_start: int
     char_end: int
     text: str
     level: int
+    is_alone: bool
 
 
 def read_lines(text: str) -> list[Line]:
@@ -49,10 +53,12 @@ def read_lines(text: str) -> list[Line]:
             is_code = not is_code
         elif line and not is_code and end - start <= MAX_LINE_CHARACTERS:
             level, heading = _heading(text[start:end], following)
-            if level == BARE and (previous or following or not _has_title_shape(heading)):
-                heading = ""
-            if heading:
-                found.append(Line(start, end, heading, level))
+            is_heading = level != BARE or (
+                has_title_shape(heading) and _is_apart(previous, following)
+            )
+            if heading and is_heading:
+                is_alone = not previous and not following
+                found.append(Line(start, end, heading, level, is_alone))
         previous = line
     return found
 
@@ -60,13 +66,21 @@ def read_lines(text: str) -> list[Line]:
 def opening_lines(text: str, num_lines: int) -> list[Line]:
     """Return the first lines that are not blank, whatever they look like, up to a long one."""
     found: list[Line] = []
+    previous = ""
     for start, end, line, following in _with_following(text):
         if end - start > MAX_LINE_CHARACTERS or len(found) == num_lines:
             break
         if any(character.isalnum() for character in line):
             level, heading = _heading(text[start:end], following)
-            found.append(Line(start, end, heading, level))
+            is_alone = not previous and not following
+            found.append(Line(start, end, heading, level, is_alone))
+        previous = line
     return found
+
+
+def _is_apart(previous: str, following: str) -> bool:
+    """Whether a bare line neither goes on from the line before nor into the one after."""
+    return (not previous or previous.endswith(_CLOSED_ENDS)) and not following[:1].islower()
 
 
 def _with_following(text: str) -> Iterator[tuple[int, int, str, str]]:
@@ -114,12 +128,13 @@ def _wiki_heading(line: str) -> tuple[int, str]:
     return (level, inner) if level == after.count("=") else (BARE, "")
 
 
-def _has_title_shape(line: str) -> bool:
+def has_title_shape(line: str) -> bool:
+    """Whether a line without markup could be a title: short, capital first, no sentence end."""
     first_word = line.split(maxsplit=1)[0] if line else ""
     return (
         any(character.isupper() or character.isdigit() for character in first_word)
         and any(character.isalpha() for character in line)
-        and not line.endswith(_SENTENCE_ENDS)
+        and not line.endswith(_LINE_ENDS)
         and not _LIST_MARKER.match(line)
         and "|" not in line
         and first_word[0].isalnum()

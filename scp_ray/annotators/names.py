@@ -6,7 +6,9 @@ from enum import Enum, auto
 from scp_ray.annotators.wording import NAME_SUFFIXES
 
 _CODE = re.compile(r"[^\W\d_][\w.+/-]*\d[\w.+/-]*")  # RXC-225B, S10+, AX-3000
-_NUMBER = re.compile(r"\d{1,5}[^\W\d_]{0,3}\+?")  # 40, 300X, 10+
+_NUMBER = re.compile(
+    r"\d{1,5}(?:\.\d{1,5}){0,3}(?:\.?[^\W\d_]{1,3})?\+?"
+)  # 40, 300X, 10+, 22.110.B
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERIOD = re.compile(r"(?:q[1-4]|h[12]|fy\d+)", re.IGNORECASE)  # Q3, FY22
 _ROMAN = re.compile(r"(?:I[IVX]|V?I{1,3}|IV|VI{0,3}|I?X)")
@@ -27,7 +29,7 @@ class Designator(Enum):
 
 def designator_of(token: str) -> Designator:
     """Say what kind of designator a token is, if any. Years and quarters are none."""
-    if _YEAR.fullmatch(token) or _PERIOD.fullmatch(token):
+    if is_year(token) or _PERIOD.fullmatch(token):
         return Designator.NONE
     if _CODE.fullmatch(token):
         return Designator.CODE
@@ -35,6 +37,11 @@ def designator_of(token: str) -> Designator:
         return Designator.NUMBER
     is_letter = len(token) == 1 and token.isupper()
     return Designator.LETTER if is_letter or _ROMAN.fullmatch(token) else Designator.NONE
+
+
+def is_year(token: str) -> bool:
+    """Whether a token is a year; part of a name only where the title speaks for it."""
+    return _YEAR.fullmatch(token) is not None
 
 
 def is_name_suffix(token: str) -> bool:

@@ -12,7 +12,8 @@ class RejoinedText:
     """The text that a document's chunks cover.
 
     Attributes:
-        text: Every character once where the chunks overlap; a line break where they do not.
+        text: Every character once where the chunks overlap; a line break where they do not. Line
+            ends are ``\\n``.
         spans: Half-open (start, end) of each chunk in ``text``, in chunk order.
     """
 
@@ -25,7 +26,8 @@ def rejoin(chunks: Sequence[str]) -> RejoinedText:
     parts: list[str] = []
     spans: list[tuple[int, int]] = []
     end, previous = 0, ""
-    for chunk in chunks:
+    for raw in chunks:
+        chunk = raw.replace("\r\n", "\n").replace("\r", "\n")
         shared = _overlap(previous, chunk)
         fresh = chunk[shared:] if shared or not parts else f"\n{chunk}"
         end += len(fresh)

@@ -25,6 +25,10 @@ class Surroundings:
         self.after = text[char_end : char_end + WINDOW_CHARACTERS]
 
     @cached_property
+    def _folded_after(self) -> str:
+        return self.after.casefold()
+
+    @cached_property
     def _lower_counts(self) -> Counter[str]:
         return Counter(word for word in _WORD.findall(self.after) if word.islower())
 
@@ -45,6 +49,15 @@ class Surroundings:
     def is_proper(self, word: str) -> bool:
         """Whether the word is written with a capital inside sentences, and never without."""
         return word.casefold() in self._capitalised and not self.is_common(word)
+
+    def has(self, word: str) -> bool:
+        """Whether the text after the line has the word at all."""
+        return self.is_common(word) or word.casefold() in self._capitalised
+
+    def has_name(self, phrase: str) -> bool:
+        """Whether the text after the line has these words, the last one never in small letters."""
+        is_there = phrase.casefold() in self._folded_after
+        return is_there and not self.is_common(phrase.split()[-1])
 
     def as_written(self, word: str) -> str:
         """Return the capitalised form that the text uses, else the word as it is."""

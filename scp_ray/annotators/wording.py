@@ -20,14 +20,17 @@ TITLE_QUALIFIERS = frozenset(
     operating operation installation install assembly setup set-up quick start starting getting
     started reference service maintenance safety care repair technical complete full official
     original illustrated online product usage use using short basic advanced and & for of to the a
-    an your how welcome with
+    an your this these about how welcome with model models type
     für zur zum der die das den pour le la les de du d'emploi d'utilisation mode del para el per il
-    l'uso voor het do da
+    l'uso voor het do da benutzer utilisateur usuario utente utilizador usuário gebruiker modell modèle
+    modelo
     """.split()
 )
 """What may stand beside a document word without being part of a product's name."""
 
-CUTTING_WORDS = frozenset("with for by from including featuring using mit avec con met".split())
+CUTTING_WORDS = frozenset(
+    "with for by from including featuring using that which mit avec con met".split()
+)
 """What ends a product's name or category; an addition follows."""
 
 NAME_SUFFIXES = frozenset(
@@ -48,13 +51,17 @@ NUMBERED_PARTS = frozenset(
 """What is numbered without being a product."""
 
 GENERIC_THINGS = frozenset(
+    "device product unit appliance machine equipment apparatus system instrument tool set".split()
+)
+"""What manuals call any product; alone it is no category, but ``espresso machine`` is one."""
+
+NEVER_CATEGORIES = frozenset(
     """
-    device product unit appliance machine equipment apparatus system model item article document
-    manual guide information overview introduction contents features description instructions
-    notes safety section chapter page table view
+    model item article document information overview introduction contents features description
+    notes chapter page table view edition version
     """.split()
 )
-"""What is too general for a category, or no category at all."""
+"""Heads of phrases that are no products."""
 
 OPENING_HEADINGS = frozenset(
     """

@@ -34,7 +34,8 @@ _BLOCK_ROWS = 65_536
 class HnswGraph:
     """A navigable graph over vectors of norm 1, ranked by inner product.
 
-    Searching changes nothing, so threads may share an instance.
+    Searching changes nothing, so threads may share an instance. An instance holds copies of the
+    vectors that walks start from, at most 4,096.
 
     Attributes:
         num_nodes: Vectors in the graph.
@@ -116,7 +117,7 @@ class HnswGraph:
         if self.num_nodes == 0:
             return products, nodes
         faiss = _faiss()
-        queries = np.ascontiguousarray(queries)
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
         num_starts = min(STARTS_PER_WALK, len(self._entries))
         # FAISS would start a team of threads for one query too (faiss#2502).
         with _threads(min(num_threads, len(queries))):
@@ -163,9 +164,11 @@ class HnswGraph:
         """Return nodes to start from, highest level first, and a flat index over them."""
         faiss = _faiss()
         levels = faiss.vector_to_array(self._index.hnsw.levels)
-        order = np.argsort(-levels, kind="stable")
-        num_upper = max(int(np.count_nonzero(levels > 1)), min(1, self.num_nodes))
-        entries = order[: min(num_upper, MOST_ENTRIES)].astype(np.int32)
+        upper = np.flatnonzero(levels > 1)
+        if len(upper) == 0:
+            upper = np.arange(min(1, self.num_nodes))
+        by_level = upper[np.argsort(-levels[upper], kind="stable")]
+        entries = by_level[:MOST_ENTRIES].astype(np.int32)
         flat = faiss.IndexFlatIP(self.dim)
         flat.add(self.vectors[entries])
         return entries, flat

@@ -1,6 +1,7 @@
 """Runs chains of stages as Ray Data pipelines."""
 
 import logging
+import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ import pyarrow as pa
 import ray
 import ray.data
 from ray.exceptions import RayError
+from ray.util.annotations import RayDeprecationWarning
 
 from scp_ray.config import Settings
 from scp_ray.errors import ScpRayError
@@ -43,7 +45,7 @@ class RayExecutor:
         blocks = [rows.slice(start, block_rows) for start in range(0, rows.num_rows, block_rows)]
         dataset: ray.data.Dataset = ray.data.from_arrow(list[pa.Table | bytes](blocks))
         for spec in stages:
-            dataset = self._with_stage(dataset, spec)
+            dataset = self._with_stage(dataset, spec, len(blocks))
         batches: Iterable[Any] = dataset.iter_batches(
             batch_size=None, batch_format="pyarrow", prefetch_batches=0
         )
@@ -53,32 +55,38 @@ class RayExecutor:
             _raise_cause(error)
             raise
 
-    def _with_stage(self, dataset: ray.data.Dataset, spec: StageSpec) -> ray.data.Dataset:
+    def _with_stage(
+        self, dataset: ray.data.Dataset, spec: StageSpec, num_blocks: int
+    ) -> ray.data.Dataset:
+        pool = self.pools[spec.pool or spec.name]
         common: dict[str, Any] = {
             "batch_size": spec.batch_rows,
             "batch_format": "pyarrow",
             "zero_copy_batch": True,
+            "num_cpus": pool.num_cpus,
+            "num_gpus": pool.num_gpus,
         }
-        pool = self.pools[spec.pool or spec.name]
-        common |= {"num_cpus": pool.num_cpus, "num_gpus": pool.num_gpus}
+        limit = self._max_restarts
         if spec.pool is None:
-            run_once: Any = partial(
-                _run_once, spec
-            )  # Ray types a batch as the union of its formats
-            return dataset.map_batches(
-                run_once,
-                compute=ray.data.TaskPoolStrategy(pool.size),
-                max_retries=self._max_restarts,
-                **common,
-            )
-        return dataset.map_batches(
+            run_once: Any = partial(_run_once, spec)  # Ray types a batch as a union of formats
+            tasks = ray.data.TaskPoolStrategy(min(pool.size, num_blocks))
+            return _mapped(dataset, run_once, compute=tasks, max_retries=limit, **common)
+        return _mapped(
+            dataset,
             _StageActor,
             fn_constructor_args=[spec],
             compute=ray.data.ActorPoolStrategy(size=pool.size),
-            max_restarts=self._max_restarts,
-            max_task_retries=self._max_restarts,
+            max_restarts=limit,
+            max_task_retries=limit,
             **common,
         )
+
+
+def _mapped(dataset: ray.data.Dataset, fn: Any, **arguments: Any) -> ray.data.Dataset:  # noqa: ANN401
+    """Call ``map_batches`` without its warning that bounds of retries will be named otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RayDeprecationWarning)
+        return dataset.map_batches(fn, **arguments)
 
 
 class _StageActor:
@@ -126,9 +134,9 @@ def connect(*, log_to_driver: bool = False) -> None:
         ray.init(
             include_dashboard=False,
             log_to_driver=log_to_driver,
-            logging_level=logging.WARNING,
+            logging_level=logging.ERROR,
         )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    logging.getLogger("ray.data").setLevel(logging.ERROR)

@@ -67,6 +67,6 @@ def test_low_recall_is_refused_with_figures_and_settings(small_config: IndexConf
     require_quality(ShardAudit(20, 0.95, 0.96, 0), small_config)
     with pytest.raises(
         IndexQualityError,
-        match=r"0\.9800 in the first pass and 0\.9400 in the second, over 20 .* ef_search \(64\)",
+        match=r"0\.9800 in the first pass and 0\.9400 in the second, over 20 .*ef_search \(64\)",
     ):
         require_quality(ShardAudit(20, 0.98, 0.94, 0), small_config)

@@ -1,0 +1,85 @@
+"""Product categories: read from words of a title, a line below it, or a definition."""
+
+import re
+
+from scp_ray.annotators.names import Designator, designator_of
+from scp_ray.annotators.surroundings import Surroundings
+from scp_ray.annotators.wording import (
+    CUTTING_WORDS,
+    DOCUMENT_WORDS,
+    GENERIC_THINGS,
+    NEVER_CATEGORIES,
+    TITLE_QUALIFIERS,
+)
+
+MIN_THING_COUNT = 2
+"""Uses in small letters that show a word to be a thing of this text."""
+
+MAX_ABBREVIATION = 3
+"""Most letters of a word in capitals that is taken for an abbreviation."""
+
+_PHRASE_END = re.compile(r"[.,;:()–—\n]")
+_DEFINITION = r"{name} (?:is|are) an? ([^.,;:()\n]{{3,80}})"
+_DEFINITION_CHARACTERS = 3000
+_MAX_WORDS = 6
+_NO_HEADS = NEVER_CATEGORIES | DOCUMENT_WORDS | TITLE_QUALIFIERS
+_NO_CATEGORIES = _NO_HEADS | GENERIC_THINGS
+
+
+def as_category(words: list[str], surroundings: Surroundings, *, is_backed: bool) -> str | None:
+    """Return the words as a category, written as inside a sentence, if they can be one.
+
+    Args:
+        words: Words of a title or a sentence; additions (``with``, ``for``) are cut off.
+        surroundings: The text that has the words.
+        is_backed: Whether where the words stand speaks for them; if not, the text must use the
+            last of them as a thing, ``MIN_THING_COUNT`` times or more.
+    """
+    words = without_additions(words)
+    if not 0 < len(words) <= _MAX_WORDS:
+        return None
+    head = words[-1]
+    if not head.replace("-", "").isalpha():
+        return None
+    if all(word.casefold() in _NO_CATEGORIES for word in words) or head.casefold() in _NO_HEADS:
+        return None
+    is_thing = surroundings.lower_count(head) >= MIN_THING_COUNT
+    if not is_thing and (not is_backed or surroundings.is_proper(head)):
+        return None
+    return " ".join(_in_small_letters(word, surroundings) for word in words)
+
+
+def category_of_fragment(line: str, surroundings: Surroundings) -> str | None:
+    """Read a category from a line under a title: ``Room air conditioner, cooling only. ...``."""
+    if not line[:1].isupper() or line.isupper():
+        return None
+    words = _PHRASE_END.split(line, maxsplit=1)[0].split()
+    kept = without_additions(words)
+    is_heading = len(kept) == 1 and len(line.split()) == 1
+    is_sentence = any(word.casefold() in TITLE_QUALIFIERS for word in kept)
+    has_code = any(designator_of(word) is Designator.CODE for word in kept)
+    if is_heading or is_sentence or has_code:
+        return None
+    return as_category(kept, surroundings, is_backed=False)
+
+
+def category_of_definition(model: str, surroundings: Surroundings) -> str | None:
+    """Read a category from ``The AX-3000 is a Wi-Fi router ...`` soon after the title."""
+    pattern = _DEFINITION.format(name=re.escape(model.split()[-1]))
+    match = re.search(pattern, surroundings.after[:_DEFINITION_CHARACTERS])
+    return as_category(match[1].split(), surroundings, is_backed=False) if match else None
+
+
+def without_additions(words: list[str]) -> list[str]:
+    """Drop what follows ``with``, ``for`` and the like."""
+    stops = (index for index, word in enumerate(words) if word.casefold() in CUTTING_WORDS)
+    return words[: next((index for index in stops if index), len(words))]
+
+
+def _in_small_letters(word: str, surroundings: Surroundings) -> str:
+    """Write a word as the text does inside sentences; abbreviations stay as they are."""
+    if surroundings.is_proper(word):
+        return surroundings.as_written(word)
+    is_shouted = word.isupper() and len(word) > MAX_ABBREVIATION
+    is_titled = word.istitle() or word[1:].islower()
+    return word.lower() if surroundings.is_common(word) or is_titled or is_shouted else word

@@ -1,0 +1,13 @@
+"""Chooses the annotator that the settings name."""
+
+from scp_ray.annotators.heuristic import HeuristicAnnotator
+from scp_ray.annotators.none import NoneAnnotator
+from scp_ray.config import AnnotatorName, ChopConfig
+from scp_ray.protocols import Annotator
+
+
+def make_annotator(config: ChopConfig) -> Annotator:
+    """Return the annotator of the settings."""
+    if config.annotator is AnnotatorName.NONE:
+        return NoneAnnotator()
+    return HeuristicAnnotator(document_fallback=config.document_fallback)
