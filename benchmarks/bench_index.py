@@ -4,6 +4,7 @@ Writes ``results/bench_index.json`` and ``results/bench_build.json``.
 """
 
 import argparse
+import logging
 import tempfile
 from pathlib import Path
 
@@ -30,6 +31,10 @@ def main() -> None:
     environment = capture(settings, args.corpus)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
+        # A cluster of this machine alone, since the bare encoder runs on this machine alone.
+        ray.init(
+            "local", include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING
+        )
         connect()
         job = IndexJob(settings, work)
         say(f"indexing {environment['data']['name']}, untimed")

@@ -46,7 +46,7 @@ def capture(settings: Settings, data: Path) -> dict[str, Any]:
 
 def data_sha256(data: Path) -> str:
     """Return the SHA-256 over the names and contents of a folder's files, or of one file."""
-    files = sorted(path for path in data.rglob("*") if path.is_file()) or [data]
+    files = [data] if data.is_file() else sorted(filter(Path.is_file, data.rglob("*")))
     digest = hashlib.sha256()
     for path in files:
         name = path.relative_to(data).as_posix()

@@ -12,9 +12,6 @@ from scp_ray.annotators.wording import (
     TITLE_QUALIFIERS,
 )
 
-MIN_THING_COUNT = 2
-"""Uses in small letters that show a word to be a thing of this text."""
-
 MAX_ABBREVIATION = 3
 """Most letters of a word in capitals that is taken for an abbreviation."""
 
@@ -33,7 +30,7 @@ def as_category(words: list[str], surroundings: Surroundings, *, is_backed: bool
         words: Words of a title or a sentence; additions (``with``, ``for``) are cut off.
         surroundings: The text that has the words.
         is_backed: Whether where the words stand speaks for them; if not, the text must use the
-            last of them as a thing, ``MIN_THING_COUNT`` times or more.
+            last of them as a thing.
     """
     words = without_additions(words)
     if not 0 < len(words) <= _MAX_WORDS:
@@ -43,7 +40,7 @@ def as_category(words: list[str], surroundings: Surroundings, *, is_backed: bool
         return None
     if all(word.casefold() in _NO_CATEGORIES for word in words) or head.casefold() in _NO_HEADS:
         return None
-    is_thing = surroundings.lower_count(head) >= MIN_THING_COUNT
+    is_thing = surroundings.is_thing(head)
     if not is_thing and (not is_backed or surroundings.is_proper(head)):
         return None
     return " ".join(_in_small_letters(word, surroundings) for word in words)

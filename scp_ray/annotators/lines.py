@@ -80,7 +80,8 @@ def opening_lines(text: str, num_lines: int) -> list[Line]:
 
 def _is_apart(previous: str, following: str) -> bool:
     """Whether a bare line neither goes on from the line before nor into the one after."""
-    return (not previous or previous.endswith(_CLOSED_ENDS)) and not following[:1].islower()
+    is_after_end = not previous or previous.endswith(_CLOSED_ENDS) or previous.startswith("|")
+    return is_after_end and not following[:1].islower()
 
 
 def _with_following(text: str) -> Iterator[tuple[int, int, str, str]]:

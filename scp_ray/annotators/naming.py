@@ -1,6 +1,6 @@
 """Cuts the words of a title into a product's name and its category."""
 
-from scp_ray.annotators.categories import MAX_ABBREVIATION, MIN_THING_COUNT, without_additions
+from scp_ray.annotators.categories import MAX_ABBREVIATION, without_additions
 from scp_ray.annotators.names import Designator, designator_of, is_name_suffix, is_year
 from scp_ray.annotators.surroundings import Surroundings
 from scp_ray.annotators.wording import GENERIC_THINGS, NUMBERED_PARTS, TITLE_QUALIFIERS
@@ -68,8 +68,7 @@ class _NameReader:
             lead += 1
         if not 1 < lead < len(self.words):
             return 0
-        is_thing = self._around.lower_count(self.words[lead - 1]) >= MIN_THING_COUNT
-        return lead if is_thing else 0
+        return lead if self._around.is_thing(self.words[lead - 1]) else 0
 
     def _designator(self, start: int) -> int | None:
         """Return the index of the word that tells the product from its sisters, if any."""

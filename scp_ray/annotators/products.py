@@ -25,13 +25,13 @@ from scp_ray.annotators.wording import (
 
 _TEXT_PER_CANDIDATE = 1000  # characters; bounds the work on a text that is nothing but titles
 _OPENING_LINES = 4
-_LINES_BELOW = 6
 _COHESION_CHARACTERS = 1500
 _LOW_COHESION = 0.2  # at 1,500 characters; 2 in 100 places inside a manual are below
 _NEAR_CHARACTERS = 1500
-_FOLLOWING_HEADINGS = 8
-_FIRST_HEADINGS = 15
-_MIN_REPEATED_HEADINGS = 2
+_FIRST_CHARACTERS = 4000
+_MAX_SHORT_LINE = 60
+_MAX_LINES_BEFORE_OPENING = 2
+_MIN_REPEATED_LINES = 3
 _MIN_MENTIONS = 3
 _MIN_CONTEXT_EVIDENCE = 2
 _MIN_EVIDENCE = 4
@@ -81,7 +81,7 @@ class _Finder:
         self._text = text
         self._headings = headings
         self._heading_starts = [line.char_start for line in headings]
-        self._first_headings: set[str] = set()
+        self._first_lines: set[str] = set()
         self._title_end = 0
 
     def read_opening(self) -> None:
@@ -133,29 +133,27 @@ class _Finder:
         ):
             return
         context = (
-            self._opens(line, around)
+            self._opens(around)
             + (title.model.casefold() not in around.before.casefold())
             + _breaks(around)
         )
-        evidence = context + 1 + self._stands_out(line) + title.names_document
+        is_apart = line.is_alone or not around.has_blank_lines
+        evidence = context + is_apart + self._stands_out(line) + title.names_document
         if context >= _MIN_CONTEXT_EVIDENCE and evidence >= _MIN_EVIDENCE:
             self._accept(line, title, around)
 
     def _accept(self, line: Line, title: Title, around: Surroundings) -> None:
-        category = title.category or self._category_below(line, title, around)
+        category = title.category or self._category_below(title, around)
         self.products.append(Product(line.char_start, str(title.model), category))
         self._title_end = line.char_end
-        first = bisect_left(self._heading_starts, line.char_end)
-        for heading in self._headings[first : first + _FIRST_HEADINGS]:
-            self._first_headings.add(heading.text.casefold())
+        self._first_lines.update(_short_lines(around.after[:_FIRST_CHARACTERS]))
 
-    def _category_below(self, line: Line, title: Title, around: Surroundings) -> str | None:
-        for below in around.after[:_NEAR_CHARACTERS].split("\n")[:_LINES_BELOW]:
-            if below.startswith("#"):
-                break
-            if category := category_of_fragment(below.strip(), around):
-                return category
-        return category_of_definition(str(title.model), around)
+    def _category_below(self, title: Title, around: Surroundings) -> str | None:
+        below = (line.strip() for line in around.after[:_NEAR_CHARACTERS].split("\n"))
+        for line in (line for line in below if line and not read_title(line, around).names_document):
+            category = None if line.startswith("#") else category_of_fragment(line, around)
+            return category or category_of_definition(str(title.model), around)
+        return None
 
     def _is_apart(self, line: Line, title: Title) -> bool:
         following = self._text[line.char_end + 1 : line.char_end + 2]
@@ -163,36 +161,36 @@ class _Finder:
 
     def _stands_out(self, line: Line) -> bool:
         """Whether the next heading is of a lower rank, or there is none."""
-        following = self._following(line)
-        if not following:
+        next_one = bisect_left(self._heading_starts, line.char_end)
+        if next_one == len(self._headings):
             return True
-        if line.level == BARE:
-            return following[0].char_start < len(self._text) and self._is_marked(following[0])
-        return following[0].level > line.level
+        heading = self._headings[next_one]
+        is_marked = self._text[heading.char_start : heading.char_end].strip() != heading.text
+        return is_marked if line.level == BARE else heading.level > line.level
 
     def _is_full_title(self, line: Line, title: Title) -> bool:
         is_long = len(str(title.model).split()) > 1
         return title.names_document and line.level <= 1 and is_long
 
-    def _is_marked(self, heading: Line) -> bool:
-        return self._text[heading.char_start : heading.char_end].strip() != heading.text
-
-    def _following(self, line: Line) -> list[Line]:
-        first = bisect_left(self._heading_starts, line.char_end)
-        return list(self._headings[first : first + _FOLLOWING_HEADINGS])
-
-    def _opens(self, line: Line, around: Surroundings) -> int:
+    def _opens(self, around: Surroundings) -> int:
         """Say how much what follows is like the beginning of a document: 0, 1 or 2."""
-        following = self._following(line)
-        texts = [heading.text.casefold() for heading in following]
-        if following and following[0].char_start - line.char_end < _NEAR_CHARACTERS:
-            first = texts[0]
-            if first in OPENING_HEADINGS or first.startswith(OPENING_PREFIXES):
-                return 2
-        repeated = sum(text in self._first_headings for text in texts)
-        if repeated >= _MIN_REPEATED_HEADINGS:
+        first, *others = _short_lines(around.after[:_NEAR_CHARACTERS]) or [""]
+        if any(_is_opening(text) for text in (first, *others[:_MAX_LINES_BEFORE_OPENING])):
+            return 2
+        repeated = sum(text in self._first_lines for text in {first, *others})
+        if repeated >= _MIN_REPEATED_LINES:
             return 1
-        return int(_mentions(around.after[:600], DOCUMENT_WORDS) > 0)
+        return int(_mentions(around.after[:_NEAR_CHARACTERS], DOCUMENT_WORDS) > 0)
+
+
+def _short_lines(text: str) -> list[str]:
+    """Return the lines that are no sentences, folded and without markup."""
+    lines = (line.strip(" #*=|").casefold() for line in text.split("\n"))
+    return [line for line in lines if line and len(line) <= _MAX_SHORT_LINE and line[-1].isalnum()]
+
+
+def _is_opening(text: str) -> bool:
+    return text in OPENING_HEADINGS or text.startswith(OPENING_PREFIXES)
 
 
 def _joined(line: Line, following: Sequence[Line]) -> Line:

@@ -1,12 +1,14 @@
 """What the text around a line says about its words."""
 
 import re
-from collections import Counter
 from functools import cached_property
 
 WINDOW_CHARACTERS = 20_000
 """How far around a line its words are looked up: about 25 chunks on either side."""
 
+_NEAR_CHARACTERS = 1500
+_MIN_THING_COUNT = 2
+_DETERMINER = "(?:the|your|this|an?|every|each|der|die|das|den|ein|eine|le|la|un|une|el|il)"
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_][\w+-]*")
 
@@ -24,13 +26,19 @@ class Surroundings:
         self.before = text[max(0, char_start - WINDOW_CHARACTERS) : char_start]
         self.after = text[char_end : char_end + WINDOW_CHARACTERS]
 
+    @property
+    def has_blank_lines(self) -> bool:
+        """Whether blank lines part the text nearby."""
+        near = self.before[-_NEAR_CHARACTERS:] + self.after[:_NEAR_CHARACTERS]
+        return "\n\n" in near
+
     @cached_property
     def _folded_after(self) -> str:
         return self.after.casefold()
 
     @cached_property
-    def _lower_counts(self) -> Counter[str]:
-        return Counter(word for word in _WORD.findall(self.after) if word.islower())
+    def _small(self) -> frozenset[str]:
+        return frozenset(word for word in _WORD.findall(self.after) if word.islower())
 
     @cached_property
     def _capitalised(self) -> dict[str, str]:
@@ -38,13 +46,16 @@ class Surroundings:
         forms = [form for form in _CAPITALISED.findall(self.after) if not form.islower()]
         return {form.casefold(): form for form in reversed(forms)}
 
-    def lower_count(self, word: str) -> int:
-        """Return how often the text after the line has the word in small letters."""
-        return self._lower_counts[word.casefold()]
-
     def is_common(self, word: str) -> bool:
         """Whether the word is written in small letters too."""
-        return self.lower_count(word) > 0
+        return word.casefold() in self._small
+
+    def is_thing(self, word: str) -> bool:
+        """Whether sentences speak of ``the``, ``your``, ``a`` ... of this word, more than once."""
+        if not self.is_common(word):
+            return False
+        pattern = rf"\b{_DETERMINER} (?:[\w-]+ ){{0,2}}{re.escape(word.casefold())}\b"
+        return len(re.findall(pattern, self._folded_after)) >= _MIN_THING_COUNT
 
     def is_proper(self, word: str) -> bool:
         """Whether the word is written with a capital inside sentences, and never without."""

@@ -106,15 +106,15 @@ def test_sigterm_to_the_command_leaves_a_run_that_goes_on(corpus: Path, tmp_path
     command = [sys.executable, "-m", "scp_ray.cli", "index", str(corpus), str(tmp_path / "index")]
     command += ["--set", "embedding.model=hash://32", "--json"]
     command += ["--set", "cluster.documents_per_batch=20"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    stderr = process.stderr
-    assert stderr is not None
-    for line in stderr:
-        if line.startswith("embedded"):
-            process.send_signal(signal.SIGTERM)
-            break
-    rest = stderr.read()
-    assert process.wait(timeout=120) == 1
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stderr=pipe, stdout=pipe, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("embedded"):
+                process.send_signal(signal.SIGTERM)
+                break
+        rest = process.stderr.read()
+        assert process.wait(timeout=120) == 1
     assert "stopped by SIGTERM" in rest
     assert not (tmp_path / "index" / "CURRENT").exists()
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
