@@ -1,4 +1,4 @@
-"""Measure retrieval, as a Ray job: ``ray job submit -- python jobs/evaluate_retrieval.py INDEX QUERIES``."""
+"""Measure it: ``ray job submit -- python jobs/evaluate_retrieval.py INDEX QUERIES``."""
 
 import sys
 

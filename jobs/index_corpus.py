@@ -1,4 +1,4 @@
-"""Build or re-index, as a Ray job: ``ray job submit -- python jobs/index_corpus.py CORPUS INDEX``."""
+"""Build or re-index: ``ray job submit -- python jobs/index_corpus.py CORPUS INDEX``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Serve an index, as a Ray job: ``ray job submit -- python jobs/serve_index.py INDEX``."""
+"""Serve an index: ``ray job submit -- python jobs/serve_index.py INDEX``."""
 
 import sys
 

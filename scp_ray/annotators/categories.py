@@ -15,6 +15,9 @@ from scp_ray.annotators.wording import (
 MAX_ABBREVIATION = 3
 """Most letters of a word in capitals that is taken for an abbreviation."""
 
+MIN_THING_COUNT = 2
+"""Uses that show a word to be a thing of the text, where nothing else does."""
+
 _PHRASE_END = re.compile(r"[.,;:()–—\n]")
 _DEFINITION = r"{name} (?:is|are) an? ([^.,;:()\n]{{3,80}})"
 _DEFINITION_CHARACTERS = 3000
@@ -23,14 +26,16 @@ _NO_HEADS = NEVER_CATEGORIES | DOCUMENT_WORDS | TITLE_QUALIFIERS
 _NO_CATEGORIES = _NO_HEADS | GENERIC_THINGS
 
 
-def as_category(words: list[str], surroundings: Surroundings, *, is_backed: bool) -> str | None:
+def as_category(
+    words: list[str], surroundings: Surroundings, *, min_thing_count: int
+) -> str | None:
     """Return the words as a category, written as inside a sentence, if they can be one.
 
     Args:
         words: Words of a title or a sentence; additions (``with``, ``for``) are cut off.
         surroundings: The text that has the words.
-        is_backed: Whether where the words stand speaks for them; if not, the text must use the
-            last of them as a thing.
+        min_thing_count: How often the text must use the last of them as a thing; 0 where their
+            place speaks for them, unless it is a proper name.
     """
     words = without_additions(words)
     if not 0 < len(words) <= _MAX_WORDS:
@@ -40,8 +45,7 @@ def as_category(words: list[str], surroundings: Surroundings, *, is_backed: bool
         return None
     if all(word.casefold() in _NO_CATEGORIES for word in words) or head.casefold() in _NO_HEADS:
         return None
-    is_thing = surroundings.is_thing(head)
-    if not is_thing and (not is_backed or surroundings.is_proper(head)):
+    if surroundings.thing_count(head) < min_thing_count or surroundings.is_proper(head):
         return None
     return " ".join(_in_small_letters(word, surroundings) for word in words)
 
@@ -52,19 +56,20 @@ def category_of_fragment(line: str, surroundings: Surroundings) -> str | None:
         return None
     words = _PHRASE_END.split(line, maxsplit=1)[0].split()
     kept = without_additions(words)
-    is_heading = len(kept) == 1 and len(line.split()) == 1
+    is_heading = len(kept) == 1 and len(words) == 1
     is_sentence = any(word.casefold() in TITLE_QUALIFIERS for word in kept)
     has_code = any(designator_of(word) is Designator.CODE for word in kept)
     if is_heading or is_sentence or has_code:
         return None
-    return as_category(kept, surroundings, is_backed=False)
+    is_whole_line = len(" ".join(kept)) == len(" ".join(line.split()))
+    return as_category(kept, surroundings, min_thing_count=MIN_THING_COUNT if is_whole_line else 1)
 
 
 def category_of_definition(model: str, surroundings: Surroundings) -> str | None:
     """Read a category from ``The AX-3000 is a Wi-Fi router ...`` soon after the title."""
-    pattern = _DEFINITION.format(name=re.escape(model.split()[-1]))
+    pattern = _DEFINITION.format(name=re.escape(model.rsplit(maxsplit=1)[-1]))
     match = re.search(pattern, surroundings.after[:_DEFINITION_CHARACTERS])
-    return as_category(match[1].split(), surroundings, is_backed=False) if match else None
+    return as_category(match[1].split(), surroundings, min_thing_count=1) if match else None
 
 
 def without_additions(words: list[str]) -> list[str]:

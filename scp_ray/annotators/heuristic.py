@@ -23,7 +23,7 @@ from scp_ray.records import EMPTY_CNM, ChunkAnnotation, Cnm
 HEURISTIC_REVISION = "heuristic-1"
 """Changes whenever the same text could get another annotation."""
 
-_NUMBERING = re.compile(r"^\d+(?:\.\d+)*[.)]?\s+(?=\D)")
+_NUMBERING = re.compile(r"^\d{1,2}(?:\.\d+)*[.)]?\s+(?=\D)")
 _MAX_NOUN_CHARACTERS = 60
 
 

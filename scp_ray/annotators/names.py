@@ -9,6 +9,7 @@ _CODE = re.compile(r"[^\W\d_][\w.+-]*\d[\w.+-]*")  # RXC-225B, S10+, AX-3000
 _NUMBER = re.compile(
     r"\d{1,5}(?:\.\d{1,5}){0,3}(?:\.?[^\W\d_]{1,3})?\+?"
 )  # 40, 300X, 10+, 22.110.B
+_FILE_NAME = re.compile(r".*\.[a-z]{2,4}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _PERIOD = re.compile(r"(?:q[1-4]|h[12]|fy\d+)", re.IGNORECASE)  # Q3, FY22
 _ROMAN = re.compile(r"(?:I[IVX]|V?I{1,3}|IV|VI{0,3}|I?X)")
@@ -28,8 +29,8 @@ class Designator(Enum):
 
 
 def designator_of(token: str) -> Designator:
-    """Say what kind of designator a token is, if any. Years and quarters are none."""
-    if is_year(token) or _PERIOD.fullmatch(token):
+    """Say what kind of designator a token is, if any. Years, quarters and files are none."""
+    if is_year(token) or _PERIOD.fullmatch(token) or _FILE_NAME.fullmatch(token):
         return Designator.NONE
     if _CODE.fullmatch(token):
         return Designator.CODE

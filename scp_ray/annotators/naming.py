@@ -1,6 +1,6 @@
 """Cuts the words of a title into a product's name and its category."""
 
-from scp_ray.annotators.categories import MAX_ABBREVIATION, without_additions
+from scp_ray.annotators.categories import MAX_ABBREVIATION, MIN_THING_COUNT, without_additions
 from scp_ray.annotators.names import Designator, designator_of, is_name_suffix, is_year
 from scp_ray.annotators.surroundings import Surroundings
 from scp_ray.annotators.wording import GENERIC_THINGS, NUMBERED_PARTS, TITLE_QUALIFIERS
@@ -24,9 +24,12 @@ def split_name(
     Returns:
         The name and what follows it, or what comes before it if nothing follows.
     """
-    reader = _NameReader(_first_of_list(without_additions(words)), surroundings, names_document)
+    reader = _NameReader(
+        _first_of_list(without_additions(words)), surroundings, is_document=names_document
+    )
     start, end = reader.bounds()
-    if not 0 < end - start <= _MAX_NAME_WORDS:
+    has_letter = any(map(str.isalpha, "".join(reader.words[start : start + 1])))
+    if not has_letter or not 0 < end - start <= _MAX_NAME_WORDS:
         return [], words
     return reader.words[start:end], reader.words[end:] or reader.words[:start]
 
@@ -39,7 +42,7 @@ def is_shouted(word: str) -> bool:
 class _NameReader:
     """Finds where the name begins and ends in the words of one part of a title."""
 
-    def __init__(self, words: list[str], surroundings: Surroundings, is_document: bool) -> None:
+    def __init__(self, words: list[str], surroundings: Surroundings, *, is_document: bool) -> None:
         self.words = words
         self._around = surroundings
         self._is_document = is_document
@@ -61,24 +64,24 @@ class _NameReader:
         """Count the words before the name: mostly none, or ``Espresso machine | Lumo 20``."""
         small = [index for index, word in enumerate(self.words) if _is_small(word)]
         if small and small[-1] + 1 < len(self.words):
-            is_sentence = self.words[small[-1]] in _NOT_BEFORE_NAMES
+            is_sentence = any(self.words[index] in _NOT_BEFORE_NAMES for index in small)
             return len(self.words) if is_sentence else small[-1] + 1
         lead = 0
         while lead < len(self.words) and self._is_common(self.words[lead]):
             lead += 1
         if not 1 < lead < len(self.words):
             return 0
-        return lead if self._around.is_thing(self.words[lead - 1]) else 0
+        is_thing = self._around.thing_count(self.words[lead - 1]) >= MIN_THING_COUNT
+        return lead if is_thing else 0
 
     def _designator(self, start: int) -> int | None:
         """Return the index of the word that tells the product from its sisters, if any."""
         for index in range(start, len(self.words)):
             word, kind = self.words[index], designator_of(self.words[index])
-            if kind is Designator.CODE:
-                return index
             is_number = kind is not Designator.NONE or (self._is_document and is_year(word))
-            if is_number and index > start:
-                return None if self.words[index - 1].casefold() in NUMBERED_PARTS else index
+            if kind is Designator.CODE or (is_number and index > start):
+                before = "".join(self.words[index - 1 : index]).casefold().rstrip(".")
+                return None if before in NUMBERED_PARTS else index
         return None
 
     def _extends(self, index: int) -> bool:

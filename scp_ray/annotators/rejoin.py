@@ -9,11 +9,11 @@ _MAX_OVERLAP_CHARACTERS = 8192  # bounds the work on chunks that are one endless
 
 @dataclass(frozen=True, slots=True)
 class RejoinedText:
-    """The text that a document's chunks cover.
+    r"""The text that a document's chunks cover.
 
     Attributes:
         text: Every character once where the chunks overlap; a line break where they do not. Line
-            ends are ``\\n``.
+            ends are ``\n``.
         spans: Half-open (start, end) of each chunk in ``text``, in chunk order.
     """
 

@@ -7,7 +7,6 @@ WINDOW_CHARACTERS = 20_000
 """How far around a line its words are looked up: about 25 chunks on either side."""
 
 _NEAR_CHARACTERS = 1500
-_MIN_THING_COUNT = 2
 _DETERMINER = "(?:the|your|this|an?|every|each|der|die|das|den|ein|eine|le|la|un|une|el|il)"
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _CAPITALISED = re.compile(r"(?<=[\w,] )[^\W\d_][\w+-]*")
@@ -50,12 +49,12 @@ class Surroundings:
         """Whether the word is written in small letters too."""
         return word.casefold() in self._small
 
-    def is_thing(self, word: str) -> bool:
-        """Whether sentences speak of ``the``, ``your``, ``a`` ... of this word, more than once."""
+    def thing_count(self, word: str) -> int:
+        """Return how often sentences speak of ``the``, ``your``, ``a`` ... of this word."""
         if not self.is_common(word):
-            return False
+            return 0
         pattern = rf"\b{_DETERMINER} (?:[\w-]+ ){{0,2}}{re.escape(word.casefold())}\b"
-        return len(re.findall(pattern, self._folded_after)) >= _MIN_THING_COUNT
+        return len(re.findall(pattern, self._folded_after))
 
     def is_proper(self, word: str) -> bool:
         """Whether the word is written with a capital inside sentences, and never without."""
@@ -68,7 +67,7 @@ class Surroundings:
     def has_name(self, phrase: str) -> bool:
         """Whether the text after the line has these words, the last one never in small letters."""
         is_there = phrase.casefold() in self._folded_after
-        return is_there and not self.is_common(phrase.split()[-1])
+        return is_there and not self.is_common(phrase.rsplit(maxsplit=1)[-1])
 
     def as_written(self, word: str) -> str:
         """Return the capitalised form that the text uses, else the word as it is."""

@@ -11,7 +11,7 @@ there is none, after the words that the text knows as proper names only.
 import re
 from dataclasses import dataclass
 
-from scp_ray.annotators.categories import as_category
+from scp_ray.annotators.categories import MIN_THING_COUNT, as_category
 from scp_ray.annotators.names import Designator, designator_of
 from scp_ray.annotators.naming import is_shouted, split_name
 from scp_ray.annotators.surroundings import Surroundings
@@ -52,7 +52,8 @@ def read_title(line: str, surroundings: Surroundings) -> Title:
         )
         name = name or found
         if name and category is None and rest:
-            category = as_category(rest, surroundings, is_backed=bool(found))
+            min_count = 0 if found else MIN_THING_COUNT
+            category = as_category(rest, surroundings, min_thing_count=min_count)
     strongest = max(map(designator_of, name), key=lambda kind: kind.value, default=Designator.NONE)
     shown = [surroundings.as_written(word) if is_shouted(word) else word for word in name]
     return Title(" ".join(shown) or None, category, names_document, strongest)

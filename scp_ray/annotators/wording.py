@@ -22,8 +22,8 @@ TITLE_QUALIFIERS = frozenset(
     original illustrated online product usage use using short basic advanced and & for of to the a
     an your this these about how welcome with model models type
     für zur zum der die das den pour le la les de du d'emploi d'utilisation mode del para el per il
-    l'uso voor het do da benutzer utilisateur usuario utente utilizador usuário gebruiker modell modèle
-    modelo
+    l'uso voor het do da
+    benutzer utilisateur usuario utente utilizador usuário gebruiker modell modèle modelo
     """.split()
 )
 """What may stand beside a document word without being part of a product's name."""
@@ -44,7 +44,8 @@ NAME_SUFFIXES = frozenset(
 NUMBERED_PARTS = frozenset(
     """
     chapter section part step figure fig table appendix annex page article volume version revision
-    release phase question item day week exhibit schedule clause title act scene book paragraph
+    release document doc no nr number ref art code error serial order phase
+    question item day week exhibit schedule clause title act scene book paragraph
     kapitel abschnitt teil schritt abbildung tabelle seite chapitre partie capítulo
     """.split()
 )

@@ -1,5 +1,6 @@
 """The ``Encoder`` port over sentence-transformers."""
 
+import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +30,8 @@ class SentenceTransformerEncoder:
     Texts are batched by their number of tokens, so that little is padding. A model that was
     trained with prompts for questions and documents gets them; they count against its length.
 
-    One instance belongs to one process and is used by one thread at a time.
+    One instance belongs to one process. Its threads take turns, because the library changes the
+    state of the tokenizer while it encodes.
 
     Attributes:
         name: Model name or folder, as the settings give it.
@@ -45,6 +47,7 @@ class SentenceTransformerEncoder:
         self.revision = revision
         self._model = model
         self._batch_size = batch_size
+        self._turn = threading.Lock()
         self._document_prompt = _prompt(model, _DOCUMENT_PROMPTS)
         self._query_prompt = _prompt(model, _QUERY_PROMPTS)
         tokenizer = _fast_tokenizer(model)
@@ -82,13 +85,14 @@ class SentenceTransformerEncoder:
         embeddings = np.empty((len(texts), self.dim), dtype=np.float32)
         for start in range(0, len(texts), self._batch_size):
             rows = longest_first[start : start + self._batch_size]
-            embeddings[rows] = self._model.encode(
-                [texts[row] for row in rows],
-                prompt=prompt,
-                batch_size=self._batch_size,
-                show_progress_bar=False,
-                task=task,
-            )
+            with self._turn:
+                embeddings[rows] = self._model.encode(
+                    [texts[row] for row in rows],
+                    prompt=prompt,
+                    batch_size=self._batch_size,
+                    show_progress_bar=False,
+                    task=task,
+                )
         return unit_rows(embeddings)
 
 

@@ -112,7 +112,7 @@ class HnswGraph:
             Inner products, descending, and nodes, each of shape (n, depth); -1 and a meaningless
             product where fewer were found.
         """
-        products = np.full((len(queries), depth), -np.inf, dtype=np.float32)
+        products = np.empty((len(queries), depth), dtype=np.float32)
         nodes = np.full((len(queries), depth), NO_LINK, dtype=np.int64)
         if self.num_nodes == 0:
             return products, nodes

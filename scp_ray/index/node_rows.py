@@ -14,7 +14,7 @@ class NodeRows:
     """
 
     def __init__(self, node_of_row: Int64Array, num_nodes: int) -> None:
-        self._is_identity = len(node_of_row) == num_nodes
+        self._is_identity = np.array_equal(node_of_row, np.arange(num_nodes))
         if not self._is_identity:
             counts = np.bincount(node_of_row, minlength=num_nodes)
             self._counts = counts

@@ -103,11 +103,13 @@ class Shard:
         return positional_code(positions).astype(np.float32)
 
     def _check_fit(self, folder: Path, nodes: Int64Array) -> None:
+        num_nodes = self._graph.num_nodes
         fits = (
             self._columns.is_consistent
             and self._graph.dim == self.dim + CODE_DIM
             and len(nodes) == self.num_chunks
-            and np.array_equal(np.unique(nodes), np.arange(self._graph.num_nodes))
+            and np.all((nodes >= 0) & (nodes < num_nodes))
+            and np.bincount(nodes, minlength=num_nodes).all()
         )
         if not fits:
             message = f"{folder}: its files are not of one shard"

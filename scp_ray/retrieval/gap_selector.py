@@ -38,7 +38,9 @@ class GapSelector:
         return Decision(candidate, DecisionReason.KEPT)
 
     def _too_near(self, doc_id: str, chunk_index: int) -> int | None:
-        kept = self._kept_indexes.get(doc_id, [])
+        kept = self._kept_indexes.get(doc_id)
+        if kept is None:
+            return None
         place = bisect_left(kept, chunk_index)
         # Kept chunks are a gap apart, so at most one on each side can be too near.
         near = [

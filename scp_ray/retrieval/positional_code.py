@@ -36,7 +36,10 @@ def positional_code(positions: Float64Array) -> Float64Array:
     Source: SCP-HNSW; the half cycle keeps a document's start and end from looking like neighbours.
     """
     angles = np.pi * np.asarray(positions, dtype=np.float64)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1)
+    codes = np.empty((len(angles), CODE_DIM))
+    np.sin(angles, out=codes[:, 0])
+    np.cos(angles, out=codes[:, 1])
+    return codes
 
 
 def store_vectors(

@@ -175,12 +175,5 @@ def _ranked_chunks(shard: ShardSearcher, ranking: _Ranking) -> Iterator[ScoredCh
             shard.keys(rows), values, strict=True
         ):
             yield ScoredChunk(
-                key=key,
-                position=position,
-                score=score,
-                semantic_score=semantic,
-                lexical_score=lexical,
-                position_score=positional,
-                row=row,
-                shard_id=shard.shard_id,
+                key, position, score, semantic, lexical, positional, row, shard.shard_id
             )

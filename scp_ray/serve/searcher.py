@@ -30,7 +30,9 @@ def load_query_encoder(manifest: Manifest, settings: Settings) -> Encoder:
     Raises:
         EncoderError: If it is not here, or is another one under the same name.
     """
-    encoder = load_encoder(settings_from_manifest(manifest.settings, settings).embedding)
+    config = settings_from_manifest(manifest.settings, settings).embedding
+    # A question is short: a second thread gains nothing, and on a busy machine waits for the first.
+    encoder = load_encoder(config, num_threads=config.num_threads or 1)
     if encoder.revision != manifest.encoder.revision:
         message = (
             f"the index was made with {manifest.encoder.model!r} of revision "

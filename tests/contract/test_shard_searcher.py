@@ -67,7 +67,7 @@ def test_embeddings_are_the_bits_that_came(make_shard: MakeShard) -> None:
 @pytest.mark.parametrize("depth", [1, 7, 53, 500])
 @pytest.mark.parametrize("exact", [True, False])
 def test_nearest_are_the_best_by_stored_vector(
-    make_shard: MakeShard, depth: int, exact: bool
+    make_shard: MakeShard, depth: int, *, exact: bool
 ) -> None:
     shard = make_shard(DOCUMENTS)
     every = np.arange(shard.num_chunks)

@@ -20,7 +20,7 @@ def _word_piece() -> tokenizers.Tokenizer:
     letters = string.ascii_lowercase + string.digits + "."
     tokens = ["[UNK]", *letters, *(f"##{letter}" for letter in letters), "pump", "##ed"]
     vocabulary = {token: number for number, token in enumerate(tokens)}
-    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
@@ -46,7 +46,7 @@ def _unigram() -> tokenizers.Tokenizer:
     trainer = trainers.UnigramTrainer(
         vocab_size=60,
         show_progress=False,
-        unk_token="<unk>",  # noqa: S106
+        unk_token="<unk>",
         special_tokens=["<unk>"],
     )
     tokenizer.train_from_iterator([WORDS] * 3, trainer)

@@ -61,7 +61,7 @@ def test_bits_are_the_same_in_another_process() -> None:
         f"print(HashEncoder(24).encode([{text!r}]).tobytes().hex())"
     )
     command = [sys.executable, "-c", code]
-    other = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
+    other = subprocess.run(command, check=True, capture_output=True, text=True)
     assert other.stdout.strip() == HashEncoder(24).encode([text]).tobytes().hex()
 
 

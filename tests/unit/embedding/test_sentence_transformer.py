@@ -105,7 +105,7 @@ def test_models_without_a_length_limit_take_any_text(tmp_path: Path) -> None:
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "pump": 1, "valve": 2}, unk_token="[UNK]"))  # noqa: S106
+    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "pump": 1, "valve": 2}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     static = StaticEmbedding(tokenizer, embedding_weights=np.eye(3, 8, dtype=np.float32))
     SentenceTransformer(modules=[static], device="cpu").save(str(tmp_path), create_model_card=False)

@@ -18,7 +18,7 @@ def model_tokenizer() -> tokenizers.Tokenizer:
     """A word-piece tokenizer with truncation, padding and special tokens, as models have."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "pump", "valve", "##s", "12", "-", "."]
     vocabulary = {word: number for number, word in enumerate(words)}
-    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))

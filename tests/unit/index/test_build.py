@@ -145,9 +145,7 @@ def test_other_columns_are_refused(
         build_shard(rows, rows, small_config, tmp_path)
 
 
-def test_a_shard_of_poor_recall_is_not_written(
-    tables: Tables, small_config: IndexConfig, tmp_path: Path
-) -> None:
+def test_a_shard_of_poor_recall_is_not_written(small_config: IndexConfig, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((1500, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

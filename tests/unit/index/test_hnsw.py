@@ -96,7 +96,7 @@ def test_a_vector_of_another_norm_is_refused(
         HnswGraph.build(vectors, small_config)
 
 
-def test_other_files_are_refused(tmp_path: Path, unit_vectors: MakeVectors) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "graph"
     with pytest.raises(IndexFormatError, match="not a FAISS index"):
         HnswGraph.open(path)

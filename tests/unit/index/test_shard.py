@@ -33,7 +33,7 @@ def test_it_knows_its_sizes_and_rows(shard: Shard, documents: dict[str, Float32A
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_a_chunk_s_own_vector_finds_it_first(shard: Shard, exact: bool) -> None:
+def test_a_chunk_s_own_vector_finds_it_first(shard: Shard, *, exact: bool) -> None:
     for row in range(40):
         vector = first_pass_vector(shard.embeddings(np.array([row]))[0])
         products, rows = shard.nearest(vector, 1, exact=exact)

@@ -26,7 +26,7 @@ def test_published_indexes_rely_on_these_values(
 
 def test_another_process_agrees() -> None:
     code = "from scp_ray.index.sharding import shard_of; print(shard_of('文件.pdf', 100_000))"
-    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+    done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, check=True, env={"PYTHONHASHSEED": "7"}
     )
     assert done.stdout.split() == [b"25800"]
