@@ -12,8 +12,8 @@ The only file that spells column names. A table from elsewhere goes through ``en
     BUILDS      one shard to be built      nowhere; passes to the build
     DESCRIPTION the encoder                nowhere; comes back to the driver
     BUILT       one shard, published       nowhere; all that comes back to the driver
-    STAGED      one document, done         runs/<run id>/staged/.../<part>.documents.parquet
-    CHUNKS      one chunk                  staged parts; shards/<id>/<hash>/chunks.parquet
+    STAGED      one document, done         runs/<run id>/staged/<shard>/<part>.documents.parquet
+    CHUNKS      one chunk                  staged parts; shards/<id>/<hash>/chunks.arrow
     DOCUMENTS   one document of a shard    shards/<id>/<hash>/documents.parquet
 
 CHUNKS rows are sorted by doc_id and chunk_index; ``docs/data-formats.md`` explains each column.

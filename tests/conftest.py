@@ -19,16 +19,23 @@ def _no_model_hub(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def ray_cluster() -> Iterator[None]:
-    """A Ray cluster of two CPUs in this machine, shared by the session."""
+def _ray_ends_with_the_session() -> Iterator[None]:
+    yield
+    import ray
+
+    ray.shutdown()
+
+
+@pytest.fixture
+def ray_cluster(_ray_ends_with_the_session: None) -> None:
+    """A Ray cluster of two CPUs in this machine; started again where a test has ended it."""
     import ray
 
     from scp_ray.pipeline.ray_executor import connect
 
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="WARNING")
+    if not ray.is_initialized():
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     connect()
-    yield
-    ray.shutdown()
 
 
 @pytest.fixture

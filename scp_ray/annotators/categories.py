@@ -22,7 +22,7 @@ _PHRASE_END = re.compile(r"[.,;:()–—\n]")
 _DEFINITION = r"{name} (?:is|are) an? ([^.,;:()\n]{{3,80}})"
 _DEFINITION_CHARACTERS = 3000
 _MAX_WORDS = 6
-_NO_HEADS = NEVER_CATEGORIES | DOCUMENT_WORDS | TITLE_QUALIFIERS
+_NO_HEADS = NEVER_CATEGORIES | DOCUMENT_WORDS | TITLE_QUALIFIERS | CUTTING_WORDS
 _NO_CATEGORIES = _NO_HEADS | GENERIC_THINGS
 
 
@@ -69,7 +69,9 @@ def category_of_definition(model: str, surroundings: Surroundings) -> str | None
     """Read a category from ``The AX-3000 is a Wi-Fi router ...`` soon after the title."""
     pattern = _DEFINITION.format(name=re.escape(model.rsplit(maxsplit=1)[-1]))
     match = re.search(pattern, surroundings.after[:_DEFINITION_CHARACTERS])
-    return as_category(match[1].split(), surroundings, min_thing_count=1) if match else None
+    if match is None:
+        return None
+    return as_category(match[1].split(), surroundings, min_thing_count=MIN_THING_COUNT)
 
 
 def without_additions(words: list[str]) -> list[str]:

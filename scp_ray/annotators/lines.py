@@ -116,10 +116,16 @@ def _heading(raw: str, following: str) -> tuple[int, str]:
         level, inner = _wiki_heading(line)
         if inner:
             return level, inner
-    if len(following) >= _MIN_UNDERLINE and "|" not in line and set(following) <= {following[0]}:
-        level = _UNDERLINES.get(following[0], BARE)
-        return level, line.strip(_EMPHASIS)
+    if _is_underlined(line, following):
+        return _UNDERLINES[following[0]], line.strip(_EMPHASIS)
     return BARE, line.strip(_EMPHASIS)
+
+
+def _is_underlined(line: str, following: str) -> bool:
+    is_underline = len(following) >= _MIN_UNDERLINE and set(following) == {following[0]}
+    if not is_underline or following[0] not in _UNDERLINES:
+        return False
+    return "|" not in line and not line.endswith(_LINE_ENDS)
 
 
 def _wiki_heading(line: str) -> tuple[int, str]:

@@ -4,7 +4,12 @@ import re
 
 from scp_ray.annotators.cohesion import cohesion
 from scp_ray.annotators.surroundings import Surroundings
-from scp_ray.annotators.wording import DOCUMENT_WORDS, OPENING_HEADINGS, OPENING_PREFIXES
+from scp_ray.annotators.wording import (
+    DOCUMENT_WORDS,
+    GENERIC_THINGS,
+    OPENING_HEADINGS,
+    OPENING_PREFIXES,
+)
 
 FIRST_CHARACTERS = 4000
 """How much of a document counts as its beginning."""
@@ -16,6 +21,8 @@ _MIN_SHORT_LINE = 5
 _MAX_SHORT_LINE = 60
 _MIN_REPEATED_LINES = 3
 _NOT_HEADINGS = ("-", "•", "|")
+_MIN_MENTIONS = 3
+_MENTION = re.compile(r"\b(?:your|this|the) ([^\W\d_]{4,})\b", re.IGNORECASE)
 _SELF_MENTION = re.compile(rf"\b(?:this|these) (?:{'|'.join(sorted(DOCUMENT_WORDS))})\b")
 
 
@@ -31,12 +38,26 @@ def opening_likeness(around: Surroundings, first_lines: set[str]) -> int:
         2 if a heading such as *Contents* or *About this manual* follows at once; 1 if the
         headings of an earlier beginning come again, or the text speaks of ``this manual``.
     """
-    if any(map(_is_opening, short_lines(around.after[:_OPENING_CHARACTERS]))):
+    if has_opening_heading(around):
         return 2
     following = around.after[:_NEAR_CHARACTERS]
     if len(first_lines.intersection(short_lines(following))) >= _MIN_REPEATED_LINES:
         return 1
     return int(_SELF_MENTION.search(following) is not None)
+
+
+def has_opening_heading(around: Surroundings) -> bool:
+    """Whether a heading with which a document begins follows at once."""
+    lines = short_lines(around.after[:_OPENING_CHARACTERS])
+    return any(line in OPENING_HEADINGS or line.startswith(OPENING_PREFIXES) for line in lines)
+
+
+def reads_like_manual(around: Surroundings) -> bool:
+    """Whether what follows speaks of ``this manual``, or of ``your device`` more than once."""
+    if _SELF_MENTION.search(around.after):
+        return True
+    mentions = (match[1].casefold() for match in _MENTION.finditer(around.after))
+    return sum(word in GENERIC_THINGS for word in mentions) >= _MIN_MENTIONS
 
 
 def short_lines(text: str) -> list[str]:
@@ -58,7 +79,3 @@ def breaks_off(around: Surroundings) -> bool:
     before, after = around.before[-_NEAR_CHARACTERS:], around.after[:_NEAR_CHARACTERS]
     shared = cohesion(before, after)
     return shared is not None and shared < _LOW_COHESION
-
-
-def _is_opening(line: str) -> bool:
-    return line in OPENING_HEADINGS or line.startswith(OPENING_PREFIXES)

@@ -13,18 +13,24 @@ from dataclasses import dataclass, replace
 from scp_ray.annotators.categories import category_of_definition, category_of_fragment
 from scp_ray.annotators.lines import BARE, Line, has_title_shape, opening_lines
 from scp_ray.annotators.names import Designator, designator_of, is_same_product, name_key
-from scp_ray.annotators.openings import FIRST_CHARACTERS, breaks_off, opening_likeness, short_lines
+from scp_ray.annotators.openings import (
+    FIRST_CHARACTERS,
+    breaks_off,
+    has_opening_heading,
+    opening_likeness,
+    reads_like_manual,
+    short_lines,
+)
 from scp_ray.annotators.surroundings import Surroundings
 from scp_ray.annotators.titles import Title, read_title
-from scp_ray.annotators.wording import DOCUMENT_WORDS, GENERIC_THINGS
+from scp_ray.annotators.wording import DOCUMENT_WORDS
 
+_MIN_CANDIDATES = 100
 _TEXT_PER_CANDIDATE = 1000  # characters; bounds the work on a text that is nothing but titles
 _OPENING_LINES = 4
-_MIN_MENTIONS = 3
 _MIN_CONTEXT_EVIDENCE = 2
 _MIN_EVIDENCE = 4
 _PROSE = re.compile(r"[^\n]{40}|[a-z]\.(?:\s|$)")
-_MENTION = re.compile(r"\b(?:your|this|these|the) ([^\W\d_]{4,})\b", re.IGNORECASE)
 _JOINED_ENDS = ("–", "—", "-", ":", " for", " the", " of", " and", " &")
 
 
@@ -53,7 +59,7 @@ def find_products(text: str, lines: Sequence[Line], headings: Sequence[Line]) ->
     """
     finder = _ProductFinder(text, headings)
     finder.read_opening()
-    budget = 1 + len(text) // _TEXT_PER_CANDIDATE
+    budget = _MIN_CANDIDATES + len(text) // _TEXT_PER_CANDIDATE
     for line in lines:
         if budget and finder.may_be_title(line):
             budget -= 1
@@ -192,5 +198,4 @@ def _is_trusted(title: Title, around: Surroundings) -> bool:
     is_numbered = title.designator is not Designator.NONE
     if title.designator is Designator.CODE or (title.names_document and is_numbered):
         return True
-    mentions = (match[1].casefold() for match in _MENTION.finditer(around.after))
-    return sum(word in DOCUMENT_WORDS | GENERIC_THINGS for word in mentions) >= _MIN_MENTIONS
+    return reads_like_manual(around) or (is_numbered and has_opening_heading(around))

@@ -15,7 +15,7 @@ from scp_ray.annotators.categories import MIN_THING_COUNT, as_category
 from scp_ray.annotators.names import Designator, designator_of
 from scp_ray.annotators.naming import is_shouted, split_name
 from scp_ray.annotators.surroundings import Surroundings
-from scp_ray.annotators.wording import DOCUMENT_WORDS, TITLE_QUALIFIERS
+from scp_ray.annotators.wording import CUTTING_WORDS, DOCUMENT_WORDS, TITLE_QUALIFIERS
 
 _SEGMENT_BREAK = re.compile(r"\s[-–—|/·•]+(?:\s|$)|[:;()\[\]–—|]|,\s")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
@@ -60,7 +60,7 @@ def read_title(line: str, surroundings: Surroundings) -> Title:
 
 
 def _without_document_words(line: str) -> tuple[list[list[str]], bool]:
-    """Return the segments of a title without the words for the document, no empty ones."""
+    """Return the segments of a title without the words for the document, and without additions."""
     plain = _NUMBERING.sub("", _LINK.sub(r"\1", line).translate(_DROPPED), count=1)
     segments: list[list[str]] = []
     names_document = False
@@ -68,7 +68,8 @@ def _without_document_words(line: str) -> tuple[list[list[str]], bool]:
         words = segment.split()
         outside = _outside_document_words(words)
         names_document |= outside != [words]
-        segments += [trimmed for part in outside if (trimmed := _trimmed(part))]
+        parts = [trimmed for part in outside if (trimmed := _trimmed(part))]
+        segments += [part for part in parts if part[0].casefold() not in CUTTING_WORDS]
     return segments, names_document
 
 

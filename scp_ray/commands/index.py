@@ -50,8 +50,13 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     request = IndexRequest(args.corpus, args.index, settings, args.allow_removals)
     tell("starting Ray")
     connect()
-    with interruptible():
-        report = index_corpus(request, RayExecutor(settings), tell)
+    with interruptible() as stop:
+
+        def progress(line: str) -> None:
+            stop.check()
+            tell(line)
+
+        report = index_corpus(request, RayExecutor(settings), progress)
     show(report.to_json() if args.json else _summary(report))
     return ExitCode.PARTIAL if report.status is RunStatus.PARTIAL else ExitCode.DONE
 

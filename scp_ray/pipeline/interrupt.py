@@ -10,13 +10,40 @@ from scp_ray.errors import RunInterruptedError
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
+class StopRequest:
+    """Whether a signal asked the run to stop.
+
+    The error is raised where the main thread is, to end a long wait at once. Code of a library
+    that happens to run there may swallow it, so ``check`` raises it again at the next step.
+    """
+
+    def __init__(self) -> None:
+        self._message: str | None = None
+
+    def ask(self, number: int) -> None:
+        """Note the signal and raise."""
+        name = signal.Signals(number).name
+        self._message = f"stopped by {name}; run the same command again to go on from here"
+        self.check()
+
+    def check(self) -> None:
+        """Raise if a signal came.
+
+        Raises:
+            RunInterruptedError: Then.
+        """
+        if self._message is not None:
+            raise RunInterruptedError(self._message)
+
+
 @contextmanager
-def interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[StopRequest]:
     """Turn the signals into RunInterruptedError, raised where the main thread is.
 
     Enter it after Ray has started, since Ray sets handlers of its own. A second signal has the
     effect that it had before, so that an impatient user can still end the process at once.
     """
+    request = StopRequest()
     previous = {number: signal.getsignal(number) for number in _SIGNALS}
 
     def restore() -> None:
@@ -25,14 +52,12 @@ def interruptible() -> Iterator[None]:
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
         restore()
-        name = signal.Signals(number).name
-        message = f"stopped by {name}; run the same command again to go on from here"
-        raise RunInterruptedError(message)
+        request.ask(number)
 
     for number in _SIGNALS:
         signal.signal(number, interrupt)
     try:
-        yield
+        yield request
     finally:
         restore()
 

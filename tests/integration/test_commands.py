@@ -20,12 +20,12 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def queries(corpus: Path, tmp_path: Path) -> Path:
-    """Two questions whose answers are the first characters of two manuals."""
+    """Two questions, each the beginning of a manual."""
     file = tmp_path / "queries.jsonl"
     rows = [
         {
             "query_id": f"q{number}",
-            "query": (corpus / f"manual_{number:03d}.md").read_text()[:200],
+            "query": (corpus / f"manual_{number:03d}.md").read_text()[:900],
             "relevant": [{"doc_id": f"manual_{number:03d}.md", "char_start": 0, "char_end": 200}],
         }
         for number in (2, 5)

@@ -33,6 +33,19 @@ def test_second_signal_acts_as_before() -> None:
         signal.signal(signal.SIGTERM, previous)
 
 
+def test_swallowed_error_comes_again_at_the_next_check() -> None:
+    with interruptible() as stop:
+        with pytest.raises(RunInterruptedError):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(RunInterruptedError, match="stopped by SIGTERM"):
+            stop.check()
+
+
+def test_check_without_a_signal_passes() -> None:
+    with interruptible() as stop:
+        stop.check()
+
+
 def _commit(reached: list[str]) -> None:
     with interruptible(), shielded():
         os.kill(os.getpid(), signal.SIGTERM)
