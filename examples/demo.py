@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 from scp_ray.config import Settings, load_settings
+from scp_ray.evaluation.queries import Query, read_queries
+from scp_ray.evaluation.relevance import HitSpan, is_relevant
 from scp_ray.pipeline.ray_executor import RayExecutor, connect
 from scp_ray.pipeline.run import IndexRequest, index_corpus
 from scp_ray.serve.models import QueryRequest
@@ -17,11 +19,8 @@ from scp_ray.serve.searcher import LocalSearcher
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT / "examples" / "manuals"
 WORK = ROOT / ".demo"
-QUESTIONS = (
-    "Halden RXC-250D: how often do I have to wash the air filter?",
-    "What does error code E4 mean on the Brevia Lumo 40 Pro?",
-    "Norrvik Vall 500: how steep may the lawn be?",
-)
+QUERIES = ROOT / "examples" / "manual_queries.jsonl"
+ASKED = ("halden-14", "norrvik-11", "calder-12")
 SYSTEMS = {
     "plain chunks": ["chop.annotator=none", "retrieval.position_weight=0"],
     "CHOP + SCP-HNSW": [],
@@ -44,13 +43,15 @@ def build(name: str, settings: Settings) -> LocalSearcher:
     return LocalSearcher.open(index, settings)
 
 
-def show(name: str, searcher: LocalSearcher, question: str) -> None:
+def show(name: str, searcher: LocalSearcher, query: Query) -> None:
     """Ask one system and show its first three passages."""
     say(f"\n  {name}")
-    reply = searcher.answer(QueryRequest(query=question, top_k=3))
+    reply = searcher.answer(QueryRequest(query=query.query, top_k=3))
     for rank, result in enumerate(reply.results, 1):
-        text = textwrap.shorten(result.text, 150)
-        say(f"   {rank}. {result.score:.3f}  {result.doc_id}  [chunk {result.chunk_index}]")
+        span = HitSpan(result.doc_id, result.char_start, result.char_end)
+        verdict = "  <- has the answer" if is_relevant(span, query.relevant) else ""
+        say(f"   {rank}. {result.score:.3f}  {result.doc_id}{verdict}")
+        text = textwrap.shorten(result.text, 180, placeholder=" ...")
         say(textwrap.indent(textwrap.fill(text, 90), "        "))
 
 
@@ -60,13 +61,13 @@ def main() -> None:
     say("starting Ray")
     connect()
     searchers = {
-        name: build(name, load_settings(None, assignments))
-        for name, assignments in SYSTEMS.items()
+        name: build(name, load_settings(None, assignments)) for name, assignments in SYSTEMS.items()
     }
-    for question in QUESTIONS:
-        say(f"\n== {question}")
+    queries = {query.query_id: query for query in read_queries(QUERIES)}
+    for query_id in ASKED:
+        say(f"\n== {queries[query_id].query}")
         for name, searcher in searchers.items():
-            show(name, searcher, question)
+            show(name, searcher, queries[query_id])
     say(f"\ndone in {time.monotonic() - started:.0f} s; the indexes are in .demo/")
     say('ask on: .venv/bin/scp-ray query .demo/chop-scp-hnsw "..."')
 

@@ -51,7 +51,7 @@ def as_category(
 
 
 def category_of_fragment(line: str, surroundings: Surroundings) -> str | None:
-    """Read a category from a line under a title: ``Room air conditioner, cooling only. ...``."""
+    """Read a category from a line under a title: ``Room heater with two fans. ...``."""
     if not line[:1].isupper() or line.isupper():
         return None
     words = _PHRASE_END.split(line, maxsplit=1)[0].split()
@@ -66,7 +66,7 @@ def category_of_fragment(line: str, surroundings: Surroundings) -> str | None:
 
 
 def category_of_definition(model: str, surroundings: Surroundings) -> str | None:
-    """Read a category from ``The AX-3000 is a Wi-Fi router ...`` soon after the title."""
+    """Read a category from ``The HX-225B is a room heater ...`` soon after the title."""
     pattern = _DEFINITION.format(name=re.escape(model.rsplit(maxsplit=1)[-1]))
     match = re.search(pattern, surroundings.after[:_DEFINITION_CHARACTERS])
     if match is None:

@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 from scp_ray.annotators.wording import NAME_SUFFIXES
 
-_CODE = re.compile(r"[^\W\d_][\w.+-]*\d[\w.+-]*")  # RXC-225B, S10+, AX-3000
+_CODE = re.compile(r"[^\W\d_][\w.+-]*\d[\w.+-]*")  # HX-225B, T10+
 _NUMBER = re.compile(
     r"\d{1,5}(?:\.\d{1,5}){0,3}(?:\.?[^\W\d_]{1,3})?\+?"
 )  # 40, 300X, 10+, 22.110.B

@@ -61,7 +61,7 @@ class _NameReader:
         return start, end
 
     def _start(self) -> int:
-        """Count the words before the name: mostly none, or ``Espresso machine | Lumo 20``."""
+        """Count the words before the name: mostly none, or ``Room heater | Tarn Heat 40``."""
         small = [index for index, word in enumerate(self.words) if _is_small(word)]
         if small and small[-1] + 1 < len(self.words):
             is_sentence = any(self.words[index] in _NOT_BEFORE_NAMES for index in small)

@@ -1,10 +1,10 @@
 """Reads a title: which product it names, of which category, and whether it names a manual.
 
-    Halden RXC-225B Room Air Conditioner – User Manual
-    └── model ────┘ └──── category ────┘   └ document ┘
+    Tarn HX-225B Pro Room Heater – User Manual
+    └─── model ────┘ └ category ┘  └ document ┘
 
 A title is cut into segments and the words for the document are taken off. What is left is cut
-after the product's designator (``RXC-225B``, ``40``, ``S``) and its suffixes (``Pro``); where
+after the product's designator (``HX-225B``, ``40``, ``S``) and its suffixes (``Pro``); where
 there is none, after the words that the text knows as proper names only.
 """
 

@@ -54,7 +54,7 @@ NUMBERED_PARTS = frozenset(
 GENERIC_THINGS = frozenset(
     "device product unit appliance machine equipment apparatus system instrument tool set".split()
 )
-"""What manuals call any product; alone it is no category, but ``espresso machine`` is one."""
+"""What manuals call any product; alone it is no category, but ``washing machine`` is one."""
 
 NEVER_CATEGORIES = frozenset(
     """

@@ -22,7 +22,7 @@ CUTOFF: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class QueryOutcome:
+class QuestionOutcome:
     """How one question fared.
 
     Attributes:
@@ -55,7 +55,7 @@ class EvaluationReport:
         outcomes: Every question, in the order of the file; at least one.
     """
 
-    outcomes: tuple[QueryOutcome, ...]
+    outcomes: tuple[QuestionOutcome, ...]
 
     def hit_at(self, k: int) -> float:
         """Share of the questions with a relevant hit among the first ``k``, for k from 1 to 10."""
@@ -123,12 +123,12 @@ def ndcg(hits: Sequence[HitSpan], spans: Sequence[RelevantSpan]) -> float:
     return gain / ideal
 
 
-def _outcome(query: Query, hits: Sequence[HitSpan]) -> QueryOutcome:
+def _outcome(query: Query, hits: Sequence[HitSpan]) -> QuestionOutcome:
     if not query.relevant:
         message = f"query {query.query_id!r} has no relevant span, so it cannot be scored"
         raise QueriesFormatError(message)
     documents = {span.doc_id for span in query.relevant}
-    return QueryOutcome(
+    return QuestionOutcome(
         query.query_id,
         _first_rank(hits, query.relevant),
         ndcg(hits, query.relevant),

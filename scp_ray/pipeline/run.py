@@ -21,15 +21,15 @@ from scp_ray.errors import (
     RunInterruptedError,
     ScpRayError,
 )
-from scp_ray.pipeline.building import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.describe_stage import describe_encoder
 from scp_ray.pipeline.embed_stage import StagingTarget
 from scp_ray.pipeline.executor import Executor
 from scp_ray.pipeline.interrupt import shielded
+from scp_ray.pipeline.parent_documents import published_documents
 from scp_ray.pipeline.plan import CorpusPlan, DocumentState, PublishedDocument, plan_corpus
 from scp_ray.pipeline.processing import Processed, process_documents, take_inventory
-from scp_ray.pipeline.published import published_documents
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
+from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
 from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
 from scp_ray.storage.opening import open_corpus, open_store

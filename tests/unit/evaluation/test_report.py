@@ -2,17 +2,17 @@
 
 import json
 
-from scp_ray.evaluation.metrics import EvaluationReport, QueryOutcome
+from scp_ray.evaluation.metrics import EvaluationReport, QuestionOutcome
 from scp_ray.evaluation.report import figures, render_table
 
 PLAIN = EvaluationReport(
     (
-        QueryOutcome("q1", 3, 0.5, is_document_right=True),
-        QueryOutcome("q2", None, 0.0, is_document_right=False),
-        QueryOutcome("q3", 1, 0.75, is_document_right=True),
+        QuestionOutcome("q1", 3, 0.5, is_document_right=True),
+        QuestionOutcome("q2", None, 0.0, is_document_right=False),
+        QuestionOutcome("q3", 1, 0.75, is_document_right=True),
     )
 )
-PERFECT = EvaluationReport((QueryOutcome("q1", 1, 1.0, is_document_right=True),))
+PERFECT = EvaluationReport((QuestionOutcome("q1", 1, 1.0, is_document_right=True),))
 
 
 def test_figures_are_rounded_and_ready_for_json() -> None:

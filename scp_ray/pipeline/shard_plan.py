@@ -66,7 +66,7 @@ def reusable_shards(
         entry = entries.get(shard_id)
         if content.is_empty:
             reusable[shard_id] = empty_shard(shard_id)
-        elif entry and same_shape and _is_unchanged(content, entry):
+        elif entry and same_shape and _is_unchanged(content, entry, settings.index.min_recall):
             reusable[shard_id] = entry
     return reusable
 
@@ -112,6 +112,8 @@ def _shape(index_settings: Mapping[str, object]) -> list[object]:
     return [index_settings.get(key) for key in _SHAPING_INDEX_KEYS]
 
 
-def _is_unchanged(content: ShardContent, entry: ShardEntry) -> bool:
+def _is_unchanged(content: ShardContent, entry: ShardEntry, min_recall: float) -> bool:
+    if entry.recall < min_recall:  # the floor was raised since: build and audit it again
+        return False
     kept = content.kept.get(entry.shard_id, [])
     return not content.staged and len(content.kept) == 1 and len(kept) == entry.num_documents
