@@ -1,6 +1,7 @@
 """Evidence that another document begins at a line of a text."""
 
 import re
+from collections.abc import Collection
 
 from scp_ray.annotators.cohesion import cohesion
 from scp_ray.annotators.surroundings import Surroundings
@@ -26,12 +27,12 @@ _MENTION = re.compile(r"\b(?:your|this|the) ([^\W\d_]{4,})\b", re.IGNORECASE)
 _SELF_MENTION = re.compile(rf"\b(?:this|these) (?:{'|'.join(sorted(DOCUMENT_WORDS))})\b")
 
 
-def opening_likeness(around: Surroundings, first_lines: set[str]) -> int:
+def opening_likeness(around: Surroundings, *first_lines: Collection[str]) -> int:
     """Say how much what follows a line is like the beginning of a document: 0, 1 or 2.
 
     Args:
         around: The text around the line.
-        first_lines: Short lines with which the documents before this one begin, from
+        *first_lines: Short lines with which the documents before this one begin, from
             ``short_lines``.
 
     Returns:
@@ -41,7 +42,8 @@ def opening_likeness(around: Surroundings, first_lines: set[str]) -> int:
     if has_opening_heading(around):
         return 2
     following = around.after[:_NEAR_CHARACTERS]
-    if len(first_lines.intersection(short_lines(following))) >= _MIN_REPEATED_LINES:
+    known = {line for line in short_lines(following) if any(line in lines for lines in first_lines)}
+    if len(known) >= _MIN_REPEATED_LINES:
         return 1
     return int(_SELF_MENTION.search(following) is not None)
 

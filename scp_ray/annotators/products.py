@@ -113,7 +113,7 @@ class _ProductFinder:
             return False
         if self.products and (
             is_same_product(title.model, self.products[-1].model)
-            or not _PROSE.search(self._text, self._title_end, line.char_start)
+            or not _PROSE.search(self._text, self._title_end, self._beginning_until(line))
         ):
             return False
         if self._is_family(title.model):
@@ -124,8 +124,8 @@ class _ProductFinder:
 
     def _begins_document(self, line: Line, title: Title, around: Surroundings) -> bool:
         """Weigh what the line itself and what its context say."""
-        seen = self._first_lines.union(self._first_lines_until(line.char_start))
-        likeness = opening_likeness(around, seen)
+        current_lines = self._first_lines_until(line)
+        likeness = opening_likeness(around, self._first_lines, current_lines)
         below = self._heading_below(line)
         if below and not likeness:
             return False
@@ -137,7 +137,7 @@ class _ProductFinder:
 
     def _accept(self, line: Line, title: Title, around: Surroundings) -> None:
         if self.products:
-            self._first_lines.update(self._first_lines_until(line.char_start))
+            self._first_lines.update(self._first_lines_until(line))
         model = str(title.model)
         category = title.category or _category_below(model, around)
         self.products.append(Product(line.char_start, model, category))
@@ -166,10 +166,12 @@ class _ProductFinder:
             return below.level > line.level
         return self._text[below.char_start : below.char_end].strip() != below.text
 
-    def _first_lines_until(self, end: int) -> list[str]:
-        """Return the short lines with which the current document begins, as far as ``end``."""
-        start = self._title_end
-        return short_lines(self._text[start : min(start + FIRST_CHARACTERS, end)])
+    def _beginning_until(self, line: Line) -> int:
+        """Return where the beginning of the current document ends, at the latest at ``line``."""
+        return min(self._title_end + FIRST_CHARACTERS, line.char_start)
+
+    def _first_lines_until(self, line: Line) -> list[str]:
+        return short_lines(self._text[self._title_end : self._beginning_until(line)])
 
 
 def _goes_on(line: Line) -> bool:

@@ -25,8 +25,9 @@ def render_prefix(cnm: Cnm, tokenizer: Tokenizer, budget_tokens: int) -> str:
     Returns:
         The prefix; empty for an empty CNM, or when nothing fits.
 
-    Source: CHOP, PFX(M_i). The template is our choice: the bare words, model first, were ahead of
-    labelled fields and of brackets on questions that name a product.
+    Source: CHOP, PFX(M_i). The template is our choice: with all fields the bare words, model
+    first, were ahead of labelled fields, punctuation and other orders on questions that name a
+    product.
     """
     for candidate in _shortenings(cnm):
         if tokenizer.count_tokens([candidate + _SEPARATOR])[0] <= budget_tokens:
