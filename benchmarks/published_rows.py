@@ -34,8 +34,7 @@ def publish_shard(rows: ShardRows, index: Path, settings: Settings, origin: Mani
     )
     build = {
         schema.SHARD_ID: 0,
-        schema.STAGED_DOC_IDS: documents[schema.DOC_ID].to_pylist(),
-        schema.PARTS: [part],
+        schema.PARTS: [{schema.PART: part, schema.DOC_IDS: documents[schema.DOC_ID].to_pylist()}],
         schema.KEPT_DOC_IDS: [],
         schema.KEPT_SHARDS: [],
     }

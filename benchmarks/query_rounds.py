@@ -60,7 +60,7 @@ class OpenIndex:
         )
         entries = [entry for entry in self.manifest.shards if entry.folder is not None]
         self.group = ShardGroup.open(
-            store, self.manifest, [entry.shard_id for entry in entries], index
+            str(index), self.manifest, [entry.shard_id for entry in entries], settings
         )
         self.searcher = LocalSearcher(self.manifest, self.group, self.encoder, settings)
         folders = [

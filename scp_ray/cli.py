@@ -11,7 +11,7 @@ from types import ModuleType
 from scp_ray import __version__
 from scp_ray.commands.terminal import ExitCode, tell
 from scp_ray.config import load_settings
-from scp_ray.errors import ConfigError, ScpRayError
+from scp_ray.errors import ConfigError, PreconditionFailedError, ScpRayError
 
 _COMMANDS = ("index", "plan", "query", "evaluate", "serve", "doctor")
 _DESCRIPTION = """\
@@ -24,7 +24,7 @@ SCP_RAY__SECTION__KEY from the environment; later ones win, in this order: file,
 --set. `scp-ray COMMAND --help` has examples.
 
 exit codes: 0 done, 1 failed, 2 wrong use, 3 partial (some documents quarantined), 4 another run
-holds the lease
+published first
 """
 
 
@@ -76,6 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ConfigError as error:
         tell(f"scp-ray {args.command}: {error}")
         return ExitCode.WRONG_USE
+    except PreconditionFailedError as error:
+        tell(f"scp-ray {args.command}: another run published meanwhile ({error}); run it again")
+        return ExitCode.LEASE_HELD
     except ScpRayError as error:
         tell(f"scp-ray {args.command}: {error}")
         return ExitCode.FAILED

@@ -61,8 +61,8 @@ ANNOTATE_S = "annotate_s"
 EMBED_S = "embed_s"
 KEY = "key"
 VERSION = "version"
-STAGED_DOC_IDS = "staged_doc_ids"
 PARTS = "parts"
+DOC_IDS = "doc_ids"
 KEPT_DOC_IDS = "kept_doc_ids"
 KEPT_SHARDS = "kept_shards"
 ENTRY_JSON = "entry_json"
@@ -170,11 +170,14 @@ STAGED = pa.schema(
 DOCUMENTS = pa.schema([field for field in STAGED if field.name != SHARD_ID])
 
 
+_PART_DOCUMENTS = pa.struct(
+    [_required(PART, pa.string()), _required(DOC_IDS, pa.large_list(pa.string()))]
+)
+
 BUILDS = pa.schema(
     [
         _required(SHARD_ID, pa.int32()),
-        _required(STAGED_DOC_IDS, pa.large_list(pa.string())),
-        _required(PARTS, pa.large_list(pa.string())),
+        _required(PARTS, pa.large_list(_PART_DOCUMENTS)),
         _required(KEPT_DOC_IDS, pa.large_list(pa.string())),
         _required(KEPT_SHARDS, pa.large_list(pa.string())),  # ShardEntry as JSON
     ]

@@ -17,7 +17,7 @@ examples:
   scp-ray doctor
   scp-ray doctor --index index/
 """
-_MARKS = {"ok": "ok  ", "failed": "FAIL"}
+_MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

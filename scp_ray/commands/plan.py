@@ -34,12 +34,12 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     from scp_ray.pipeline.estimate import estimate_cost
     from scp_ray.pipeline.ray_executor import RayExecutor, connect
     from scp_ray.pipeline.run import IndexRequest, prepare
-    from scp_ray.storage.opening import open_corpus
+    from scp_ray.storage.opening import open_existing
 
     tell("starting Ray")
     connect()
     executor = RayExecutor(settings)
-    corpus = open_corpus(args.corpus).url
+    corpus = open_existing(args.corpus).url
     prepared = prepare(IndexRequest(corpus, args.index, settings), executor, tell)
     estimate = estimate_cost(executor, corpus, prepared, settings)
     if args.json:

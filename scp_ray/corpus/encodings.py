@@ -56,7 +56,7 @@ _SYMBOL_IN_WORD = re.compile(
     r"(?<=[^\W\d_])[\x80-\xac\xae-\xb6\xb8-\xbf\u0192\u201a-\u2022\u2030](?=[^\W\d_])"
 )
 _CAPITAL_IN_WORD = re.compile("(?<=[a-z])[\u00c0-\u00de\u0160\u0178\u017d]")
-_WESTERN_SYMBOLS = frozenset("°±²³µ·×÷½¼¾€£§©®™–—‘’“”„…•«»¡¿\u00a0")  # noqa: RUF001
+_WESTERN_SYMBOLS = frozenset("°±²³µ·×÷½¼¾€£§©®™–—‘’“”„…•«»¡¿\u00a0")
 _MAX_WORD_SHARE = 0.5
 _MAX_LATIN_SHARE = 0.3  # non-ASCII bytes: Czech has 0.17, Cyrillic and CJK over 0.6
 _MAX_MESS = 0.1  # charset-normalizer gives up at 0.2; right guesses on prose stay under 0.07

@@ -11,7 +11,7 @@ from scp_ray.config import CorpusConfig
 from scp_ray.corpus.formats import ROW_READERS, extension, is_row_file, is_supported
 from scp_ray.corpus.rows import RowContent
 from scp_ray.corpus.source import local_file, oversized, reading
-from scp_ray.errors import DocumentError
+from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.protocols import ObjectStore, StoredObject
 from scp_ray.schema import (
     CONTENT_SHA256,
@@ -111,11 +111,15 @@ def _row_entries(
     store: ObjectStore, source: StoredObject, config: CorpusConfig
 ) -> Iterator[_Entry]:
     read_rows = ROW_READERS[extension(source.key)]
+    is_empty = True
     with reading(source.key), local_file(store, source.key) as path:
         for row in read_rows(path, config.max_document_bytes):
+            is_empty = False
             doc_id = row.doc_id or row_name(source.key, row.row_index)
             content = row.content.sha256 if isinstance(row.content, RowContent) else row.content
             yield _entry(source.key, doc_id, row.row_index, row.size_bytes, content)
+    if is_empty:
+        raise DocumentError(QuarantineReason.EMPTY, "the file has no rows")
 
 
 def _entry(

@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,11 +48,11 @@ class BuildStage:
             }
             yield pa.Table.from_pylist([built], schema=schema.BUILT)
 
-    def _build(self, row: dict[str, list[str]], folder: Path) -> ShardEntry:
-        shard_id = int(str(row[schema.SHARD_ID]))
+    def _build(self, row: dict[str, Any], folder: Path) -> ShardEntry:
+        shard_id = row[schema.SHARD_ID]
         kept = [ShardEntry.model_validate_json(text) for text in row[schema.KEPT_SHARDS]]
         gathered = [
-            *_staged_rows(self._store, row[schema.PARTS], row[schema.STAGED_DOC_IDS]),
+            *_staged_rows(self._store, row[schema.PARTS]),
             *_kept_rows(self._store, kept, row[schema.KEPT_DOC_IDS], folder / "kept"),
         ]
         chunks = pa.concat_tables([tables[0] for tables in gathered])
@@ -63,13 +64,11 @@ class BuildStage:
 
 
 def _staged_rows(
-    store: ObjectStore, parts: Iterable[str], doc_ids: Iterable[str]
+    store: ObjectStore, parts: Iterable[dict[str, Any]]
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Yield chunks and documents; a document that two parts hold is taken from the first."""
-    missing = set(doc_ids)
+    """Yield chunks and documents, of each part those documents that are to come from it."""
     for part in parts:
-        chunks, documents = read_part(store, part, missing)
-        missing -= set(documents[schema.DOC_ID].to_pylist())
+        chunks, documents = read_part(store, part[schema.PART], part[schema.DOC_IDS])
         yield chunks, documents.select(schema.DOCUMENTS.names).cast(schema.DOCUMENTS)
 
 

@@ -23,7 +23,7 @@ class DescribeStage:
     def __call__(self, _batch: pa.Table) -> Iterator[pa.Table]:
         """Take anything and yield one row of ``DESCRIPTION``."""
         config = self._settings.embedding
-        encoder = load_encoder(config)
+        encoder = load_encoder(config.model_copy(update={"device": "cpu"}))
         check_budgets(self._settings.chunking, encoder.max_tokens)
         entry = EncoderEntry(
             model=config.model,

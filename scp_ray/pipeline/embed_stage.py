@@ -22,6 +22,8 @@ from scp_ray.storage.keys import staged_folder
 from scp_ray.storage.manifest import EncoderEntry
 from scp_ray.storage.opening import open_store
 
+_GROUP_CHUNKS = 256  # of one encoder call and one part: enough to sort by length, soon staged
+
 
 @dataclass(frozen=True, slots=True)
 class StagingTarget:
@@ -71,7 +73,11 @@ class EmbedStage:
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``WORK`` and yield ``OUTCOMES``."""
-        items = items_from_table(batch)
+        for items in _groups(items_from_table(batch)):
+            yield self._finished(items)
+
+    def _finished(self, items: list[WorkItem]) -> pa.Table:
+        """Embed and stage documents; return their outcomes."""
         failed = [item for item in items if item.failure]
         embedded, refused = self._embed([item for item in items if not item.failure])
         rows = [_outcome(item) for item in [*failed, *refused]]
@@ -79,7 +85,7 @@ class EmbedStage:
             done = [one for one in embedded if one.item.shard_id == shard_id]
             part = self._stage(shard_id, done)
             rows += [_outcome(one.item, one, part) for one in done]
-        yield pa.Table.from_pylist(rows, schema=schema.OUTCOMES)
+        return pa.Table.from_pylist(rows, schema=schema.OUTCOMES)
 
     def _embed(self, items: list[WorkItem]) -> tuple[list[_Embedded], list[WorkItem]]:
         """Embed all documents in one call, or each alone when one of them is refused."""
@@ -147,6 +153,20 @@ class EmbedStage:
         )
         folder = staged_folder(self._target.run_id, shard_id)
         return write_part(self._store, folder, chunks, documents)
+
+
+def _groups(items: list[WorkItem]) -> Iterator[list[WorkItem]]:
+    """Cut a batch after every ``_GROUP_CHUNKS`` chunks or more, between documents."""
+    group: list[WorkItem] = []
+    num_chunks = 0
+    for item in items:
+        group.append(item)
+        num_chunks += len(item.spans)
+        if num_chunks >= _GROUP_CHUNKS:
+            yield group
+            group, num_chunks = [], 0
+    if group:
+        yield group
 
 
 def _chunk_table(done: _Embedded, dim: int) -> pa.Table:

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from scp_ray.config import Settings
-from scp_ray.index.sharding import shard_of
 from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import ReadStage
-from scp_ray.pipeline.plan import CorpusPlan, DocumentState, Locator, locators_table
+from scp_ray.pipeline.plan import DocumentState, Locator, locators_table
 from scp_ray.pipeline.pools import READ_POOL
 from scp_ray.pipeline.run import Preparation
+from scp_ray.pipeline.shard_plan import reusable_shards, shard_contents
+from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.pipeline.work import items_from_table
 
 _SAMPLE_DOCUMENTS = 64
@@ -54,7 +55,7 @@ def estimate_cost(
     num_chunks = round(chunks * scale)
     return CostEstimate(
         documents={str(state): prepared.plan.count(state) for state in DocumentState},
-        shards_touched=_shards_touched(prepared, settings.index.num_shards),
+        shards_touched=_shards_touched(prepared, settings),
         num_shards=settings.index.num_shards,
         chunks=num_chunks,
         embedding_tokens=round(tokens * scale),
@@ -77,8 +78,10 @@ def _count(
     return chunks, tokens
 
 
-def _shards_touched(prepared: Preparation, num_shards: int) -> int:
-    plan: CorpusPlan = prepared.plan
-    touched = {shard_of(locator.doc_id, num_shards) for locator in plan.todo}
-    removed = plan.doc_ids(DocumentState.REMOVED)
-    return len(touched | {shard_of(doc_id, num_shards) for doc_id in removed})
+def _shards_touched(prepared: Preparation, settings: Settings) -> int:
+    staged = {locator.doc_id: StagedDocument("", 0) for locator in prepared.plan.todo}
+    same = prepared.plan.doc_ids(DocumentState.SAME)
+    kept = {doc_id: prepared.published[doc_id] for doc_id in same}
+    contents = shard_contents(staged, kept, settings.index.num_shards)
+    reusable = reusable_shards(contents, prepared.state.manifest, settings)
+    return len(contents) - len(reusable)

@@ -64,20 +64,14 @@ def interruptible() -> Iterator[StopRequest]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Hold the signals back, for the moment of a commit; one that came acts at the end.
+    """Ignore the signals for the moment of a commit: the run is over right after it.
 
     Handlers are swapped rather than signals masked: a mask is one thread's, and any other thread
     of the process would take the signal.
     """
-    held: list[int] = []
-    previous = {
-        number: signal.signal(number, lambda number, _frame: held.append(number))
-        for number in _SIGNALS
-    }
+    previous = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-    if held:
-        signal.raise_signal(held[0])

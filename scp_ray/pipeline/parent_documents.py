@@ -10,6 +10,14 @@ from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
 from scp_ray.storage.manifest import Manifest
 
+_COLUMNS = [
+    schema.DOC_ID,
+    schema.CONTENT_SHA256,
+    schema.FINGERPRINT,
+    schema.NUM_CHUNKS,
+    schema.SOURCE_URI,
+]
+
 
 def published_documents(
     store: ObjectStore, manifest: Manifest | None
@@ -25,12 +33,13 @@ def published_documents(
             continue
         key = f"{shard.folder}/{DOCUMENTS_FILE}"
         data = read_verified(store, key, shard.files[DOCUMENTS_FILE].sha256)
-        table = pq.read_table(pa.BufferReader(data))
-        for row in schema.ensure_schema(table, schema.DOCUMENTS, key).to_pylist():
+        table = schema.ensure_schema(pq.read_table(pa.BufferReader(data)), schema.DOCUMENTS, key)
+        for row in table.select(_COLUMNS).to_pylist():
             documents[row[schema.DOC_ID]] = PublishedDocument(
                 shard.shard_id,
                 row[schema.CONTENT_SHA256],
                 row[schema.FINGERPRINT],
                 row[schema.NUM_CHUNKS],
+                row[schema.SOURCE_URI],
             )
     return documents

@@ -76,12 +76,14 @@ class PublishedDocument:
         content_sha256: Hash of the content that was indexed.
         fingerprint: What shaped its rows.
         num_chunks: Its chunks.
+        source_uri: Where it was read.
     """
 
     shard_id: int
     content_sha256: str
     fingerprint: str
     num_chunks: int
+    source_uri: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +128,10 @@ def plan_corpus(
     Raises:
         DuplicateDocumentError: If two inputs claim one doc_id; both are named.
     """
-    found, quarantined = _sorted_out(inventory)
-    states = {doc_id: DocumentState.REMOVED for doc_id in published if doc_id not in found}
+    found, quarantined, broken_files = _sorted_out(inventory)
+    missing = {doc_id: row for doc_id, row in published.items() if doc_id not in found}
+    quarantined += _lost_with_their_file(missing, quarantined, broken_files)
+    states = dict.fromkeys(missing, DocumentState.REMOVED)
     for problem in quarantined:
         states[problem.doc_id] = DocumentState.QUARANTINED
     for doc_id, locator in found.items():
@@ -158,25 +162,54 @@ def locators_table(todo: Iterable[Locator], num_shards: int) -> pa.Table:
 
 def _sorted_out(
     inventory: Iterable[pa.Table],
-) -> tuple[dict[str, Locator], list[Quarantined]]:
+) -> tuple[dict[str, Locator], list[Quarantined], set[str]]:
+    """Return the usable documents, the others, and the files that have any of these."""
     found: dict[str, Locator] = {}
-    quarantined: list[Quarantined] = []
+    problems: list[tuple[Locator, str, str]] = []
     duplicates: dict[str, list[str]] = defaultdict(list)
     for table in inventory:
         for row in table.to_pylist():
             reason, detail = row.pop(schema.REASON), row.pop(schema.DETAIL)
             locator = Locator(**row)
             if reason:
-                problem = Quarantined(locator.doc_id, QuarantineReason(reason), detail)
-                quarantined.append(problem)
+                problems.append((locator, reason, detail))
             elif locator.doc_id in found:
                 duplicates[locator.doc_id].append(locator.source)
             else:
                 found[locator.doc_id] = locator
     if duplicates:
         raise _duplicate_error(found, duplicates)
-    quarantined.sort(key=lambda problem: problem.doc_id)
-    return found, [problem for problem in quarantined if problem.doc_id not in found]
+    return found, _named(problems, found), {locator.source_key for locator, _, _ in problems}
+
+
+def _named(
+    problems: Iterable[tuple[Locator, str, str]], found: Mapping[str, Locator]
+) -> list[Quarantined]:
+    """Return the problems by doc_id, or by source where another row has the same doc_id."""
+    named: dict[str, Quarantined] = {}
+    for locator, reason, detail in sorted(problems, key=lambda problem: problem[0].source):
+        is_taken = locator.doc_id in found or locator.doc_id in named
+        name = locator.source if is_taken else locator.doc_id
+        named[name] = Quarantined(name, QuarantineReason(reason), detail)
+    return [named[name] for name in sorted(named)]
+
+
+def _lost_with_their_file(
+    missing: Mapping[str, PublishedDocument],
+    quarantined: Iterable[Quarantined],
+    broken_files: Iterable[str],
+) -> list[Quarantined]:
+    """Return published rows that are missing because their file has rows that cannot be read.
+
+    Which row was which document cannot be told any more, so none of them counts as removed.
+    """
+    told = {problem.doc_id for problem in quarantined}
+    ends = tuple(f"/{key}" for key in broken_files)
+    return [
+        Quarantined(doc_id, QuarantineReason.UNREADABLE, "its file has rows that cannot be read")
+        for doc_id, row in sorted(missing.items())
+        if doc_id not in told and row.source_uri.rpartition("#")[0].endswith(ends)
+    ]
 
 
 def _duplicate_error(

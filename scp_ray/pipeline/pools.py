@@ -19,6 +19,7 @@ BUILD_TASK = "build"
 _CPUS_PER_ENCODER = 4  # beyond that an encoder of this size gains little from more threads
 _FRONT_CPUS = 0.125
 _EMBED_CPU_SHARE = 0.75
+_LEAST_CPUS_PER_ENCODER = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +83,47 @@ def size_pools(settings: Settings, cluster: ClusterShape) -> dict[str, Pool]:
 
 
 def _embed_pool(settings: Settings, cluster: ClusterShape) -> Pool:
-    gpus = [node.num_gpus for node in cluster.nodes if node.num_gpus]
     share = settings.embedding.gpus_per_actor
     wants_gpu = settings.embedding.device.startswith("cuda") or (
-        settings.embedding.device == "auto" and bool(gpus)
+        settings.embedding.device == "auto" and any(node.num_gpus for node in cluster.nodes)
     )
     share = (1.0 if wants_gpu else 0.0) if share is None else share
-    if share:
-        fitting = sum(int(count / share) for count in gpus)
-        if not fitting:
-            message = f"embedding.gpus_per_actor is {share}, but no node has as many GPUs"
-            raise InfeasiblePlanError(message)
-        size = settings.cluster.embed_actors or fitting
-        return Pool(size, 1.0, share, settings.embedding.num_threads or 1)
-    smallest = min(node.num_cpus for node in cluster.nodes)
-    per_node = max(1, int(smallest // _CPUS_PER_ENCODER))
-    size = settings.cluster.embed_actors or per_node * len(cluster.nodes)
-    per_node = max(per_node, -(-size // len(cluster.nodes)))
-    threads = settings.embedding.num_threads or max(1, int(smallest // per_node))
-    return Pool(size, _EMBED_CPU_SHARE * smallest / per_node, 0.0, threads)
+    return _gpu_pool(settings, cluster, share) if share else _cpu_pool(settings, cluster)
+
+
+def _gpu_pool(settings: Settings, cluster: ClusterShape, share: float) -> Pool:
+    fitting = sum(
+        min(int(node.num_gpus / share), int(node.num_cpus * _EMBED_CPU_SHARE))
+        for node in cluster.nodes
+    )
+    size = settings.cluster.embed_actors or fitting
+    if not 0 < size <= fitting:
+        message = (
+            f"embedding actors with {share:g} GPUs (embedding.gpus_per_actor) and one CPU each: "
+            f"the nodes have room for {fitting}, asked for {max(size, 1)}"
+        )
+        raise InfeasiblePlanError(message)
+    return Pool(size, 1.0, share, settings.embedding.num_threads or 1)
+
+
+def _cpu_pool(settings: Settings, cluster: ClusterShape) -> Pool:
+    """Encoders of equal size, as many as the nodes hold; smaller nodes are left to other stages."""
+    largest = max(node.num_cpus for node in cluster.nodes)
+    size = settings.cluster.embed_actors
+    unit = min(float(_CPUS_PER_ENCODER), largest)
+    while size > _places(cluster, unit) and unit > _LEAST_CPUS_PER_ENCODER:
+        unit /= 2  # more encoders were asked for than have room: each gets less
+    if size > _places(cluster, unit):
+        message = (
+            f"cluster.embed_actors is {size}; the nodes have room for {_places(cluster, unit)}"
+        )
+        raise InfeasiblePlanError(message)
+    threads = settings.embedding.num_threads or max(1, int(unit))
+    return Pool(size or _places(cluster, unit), _EMBED_CPU_SHARE * unit, 0.0, threads)
+
+
+def _places(cluster: ClusterShape, unit: float) -> int:
+    return sum(int(node.num_cpus // unit) for node in cluster.nodes)
 
 
 def _build_pool(settings: Settings, cluster: ClusterShape) -> Pool:
@@ -121,13 +144,5 @@ def _check_fits(pools: dict[str, Pool], cluster: ClusterShape) -> None:
             f"the actors of the pipeline reserve {cpus:g} CPUs together and the cluster has "
             f"{cluster.num_cpus:g}; lower cluster.parse_tasks, cluster.annotate_actors or "
             "cluster.embed_actors"
-        )
-        raise InfeasiblePlanError(message)
-    gpus = sum(node.num_gpus for node in cluster.nodes)
-    embed = pools[EMBED_POOL]
-    if embed.size * embed.num_gpus > gpus:
-        message = (
-            f"{embed.size} embedding actors with {embed.num_gpus:g} GPUs each do not fit the "
-            f"cluster's {gpus:g} GPUs; lower cluster.embed_actors or embedding.gpus_per_actor"
         )
         raise InfeasiblePlanError(message)

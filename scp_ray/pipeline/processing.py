@@ -22,6 +22,7 @@ from scp_ray.protocols import StoredObject
 
 _FILES_PER_TASK = 32
 _BATCH_BYTES = 400_000  # of documents in one call of an actor: some 400 chunks
+_MAX_BATCH_BYTES = 64_000_000  # should all documents of a call be as long as the longest
 _MAX_BATCH_DOCUMENTS = 1024
 _COUNTS = (schema.NUM_CHUNKS, schema.NUM_SPANS, schema.NUM_TOKENS, schema.NUM_SHORTENED)
 _SECONDS = (schema.READ_S, schema.ANNOTATE_S, schema.EMBED_S)
@@ -121,9 +122,10 @@ def _batch_documents(todo: Sequence[Locator], settings: Settings) -> int:
     """Documents of one call: enough chunks to fill an encoder's batches, enough calls to share."""
     if settings.cluster.documents_per_batch or not todo:
         return settings.cluster.documents_per_batch or 1
-    mean_bytes = sum(locator.size_bytes for locator in todo) / len(todo)
-    by_size = int(_BATCH_BYTES / max(mean_bytes, 1.0))
-    return max(1, min(by_size, -(-len(todo) // 4), _MAX_BATCH_DOCUMENTS))
+    sizes = [locator.size_bytes for locator in todo]
+    by_mean = int(_BATCH_BYTES / max(sum(sizes) / len(sizes), 1.0))
+    by_largest = int(_MAX_BATCH_BYTES / max(*sizes, 1))
+    return max(1, min(by_mean, by_largest, -(-len(todo) // 4), _MAX_BATCH_DOCUMENTS))
 
 
 def _check_accounts(todo: Iterable[Locator], processed: Processed) -> None:

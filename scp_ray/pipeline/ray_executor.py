@@ -124,16 +124,12 @@ def cluster_shape() -> ClusterShape:
     return ClusterShape(tuple(node for node in nodes if node.num_cpus > 0))
 
 
-def connect(*, log_to_driver: bool = False) -> None:
-    """Join the Ray cluster of this machine or of ``RAY_ADDRESS``, or start one here.
-
-    Args:
-        log_to_driver: Whether what workers print is shown here too.
-    """
+def connect() -> None:
+    """Join the Ray cluster of this machine or of ``RAY_ADDRESS``, or start one here."""
     if not ray.is_initialized():
         ray.init(
             include_dashboard=False,
-            log_to_driver=log_to_driver,
+            log_to_driver=False,
             logging_level=logging.ERROR,
         )
     context = ray.data.DataContext.get_current()

@@ -16,6 +16,7 @@ from scp_ray.corpus.formats import PARSER_REVISION
 from scp_ray.corpus.inventory import list_inputs
 from scp_ray.errors import (
     EmptyCorpusError,
+    QuarantineReason,
     RemovalGuardError,
     RowAccountingError,
     RunInterruptedError,
@@ -26,13 +27,20 @@ from scp_ray.pipeline.embed_stage import StagingTarget
 from scp_ray.pipeline.executor import Executor
 from scp_ray.pipeline.interrupt import shielded
 from scp_ray.pipeline.parent_documents import published_documents
-from scp_ray.pipeline.plan import CorpusPlan, DocumentState, PublishedDocument, plan_corpus
+from scp_ray.pipeline.plan import (
+    CorpusPlan,
+    DocumentState,
+    PublishedDocument,
+    Quarantined,
+    plan_corpus,
+)
 from scp_ray.pipeline.processing import Processed, process_documents, take_inventory
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
 from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
+from scp_ray.protocols import StoredObject
 from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
-from scp_ray.storage.opening import open_corpus, open_store
+from scp_ray.storage.opening import open_existing, open_store
 from scp_ray.storage.publish import IndexState, commit, read_state
 
 
@@ -80,12 +88,13 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
         DuplicateDocumentError: If two inputs claim one doc_id.
         IndexFormatError: If the index cannot be read by this version.
     """
-    corpus = open_corpus(request.corpus)
+    corpus = open_existing(request.corpus)
     settings = request.settings
     state = read_state(open_store(request.index))
     progress(f"loading the encoder {settings.embedding.model}")
     encoder = describe_encoder(executor, settings)
     files, skipped = list_inputs(corpus)
+    files, unnameable = _without_unnameable(files)
     progress(f"taking stock of {len(files)} files")
     inventory = take_inventory(executor, corpus.url, files, settings)
     annotator = make_annotator(settings.chop)
@@ -93,7 +102,30 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     identity = fingerprint(settings, *shaping)
     published = published_documents(open_store(request.index), state.manifest)
     plan = plan_corpus(inventory, published, identity, settings.index.num_shards)
-    return Preparation(state, encoder, identity, published, replace(plan, skipped=skipped))
+    plan = replace(
+        plan,
+        quarantined=[*plan.quarantined, *unnameable],
+        skipped=[_printable(key) for key in skipped],
+    )
+    return Preparation(state, encoder, identity, published, plan)
+
+
+def _without_unnameable(
+    files: list[StoredObject],
+) -> tuple[list[StoredObject], list[Quarantined]]:
+    """Set aside files whose name is not Unicode: no table or report could hold it."""
+    nameable = [file for file in files if _printable(file.key) == file.key]
+    detail = "its name is not valid UTF-8; rename it"
+    unnameable = [
+        Quarantined(_printable(file.key), QuarantineReason.UNREADABLE, detail)
+        for file in files
+        if _printable(file.key) != file.key
+    ]
+    return nameable, unnameable
+
+
+def _printable(key: str) -> str:
+    return key.encode("utf-8", "backslashreplace").decode()
 
 
 def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) -> RunReport:
@@ -108,7 +140,7 @@ def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) 
         ScpRayError: As it says; nothing was published then.
     """
     request = replace(
-        request, corpus=open_corpus(request.corpus).url, index=open_store(request.index).url
+        request, corpus=open_existing(request.corpus).url, index=open_store(request.index).url
     )
     report = RunReport(_new_run_id(), request.corpus, request.index)
     report.settings_hash = request.settings.hash
@@ -148,8 +180,7 @@ class _Run:
         with self._timed("build"):
             shards = self._build(prepared, processed, kept)
         with self._timed("commit"):
-            self._commit(prepared, shards)
-            delete_parts(self._store, {done.part for done in processed.staged.values()})
+            self._commit(prepared, shards, {done.part for done in processed.staged.values()})
         partial = bool(self._report.quarantined)
         self._report.status = RunStatus.PARTIAL if partial else RunStatus.DONE
 
@@ -163,12 +194,15 @@ class _Run:
 
     def _guard(self, prepared: Preparation) -> None:
         removed = prepared.plan.count(DocumentState.REMOVED)
+        self._refuse_losing(removed, prepared, f"are gone from {self._request.corpus}")
+
+    def _refuse_losing(self, lost: int, prepared: Preparation, how: str) -> None:
         limit = self._request.settings.publish.max_removed_fraction
-        if removed > limit * len(prepared.published) and not self._request.allow_removals:
+        if lost > limit * len(prepared.published) and not self._request.allow_removals:
             message = (
-                f"{removed} of {len(prepared.published)} published documents are gone from "
-                f"{self._request.corpus}, more than publish.max_removed_fraction ({limit:g}) "
-                "allows; check the corpus, or give --allow-removals if they are meant to go"
+                f"{lost} of {len(prepared.published)} published documents {how}, more than "
+                f"publish.max_removed_fraction ({limit:g}) allows; check the corpus, or give "
+                "--allow-removals if they are meant to go"
             )
             raise RemovalGuardError(message)
 
@@ -219,7 +253,9 @@ class _Run:
         vectors are of the same encoder.
         """
         manifest = prepared.state.manifest
-        same_encoder = manifest is not None and manifest.encoder == prepared.encoder
+        same_encoder = (
+            manifest is not None and manifest.encoder.revision == prepared.encoder.revision
+        )
         kept = {
             doc_id: prepared.published[doc_id]
             for doc_id in prepared.plan.doc_ids(DocumentState.SAME)
@@ -233,6 +269,8 @@ class _Run:
         self._report.documents[DocumentState.QUARANTINED] = len(failures)
         if not kept and not processed.staged and not prepared.published:
             raise EmptyCorpusError(self._nothing_to_index())
+        lost = len(prepared.published.keys() - kept.keys() - processed.staged.keys())
+        self._refuse_losing(lost, prepared, "would be missing from the new generation")
         return kept
 
     def _nothing_to_index(self) -> str:
@@ -286,9 +324,10 @@ class _Run:
             "published": num_chunks,
         }
 
-    def _commit(self, prepared: Preparation, shards: list[ShardEntry]) -> None:
+    def _commit(self, prepared: Preparation, shards: list[ShardEntry], parts: set[str]) -> None:
         parent = prepared.state.manifest
         if parent and parent.shards == shards:
+            delete_parts(self._store, self._report.run_id, parts)
             self._report.generation = parent.generation
             self._progress(f"nothing changed; generation {parent.generation} stays")
             return
@@ -296,6 +335,7 @@ class _Run:
         with shielded():
             commit(self._store, prepared.state, manifest)
             self._report.generation, self._report.published = manifest.generation, True
+            delete_parts(self._store, self._report.run_id, parts)
         self._progress(f"published generation {manifest.generation}")
 
     def _manifest(self, prepared: Preparation, shards: list[ShardEntry]) -> Manifest:

@@ -89,8 +89,10 @@ def build_shards(
     rows = [
         {
             schema.SHARD_ID: shard_id,
-            schema.STAGED_DOC_IDS: [doc for docs in content.staged.values() for doc in docs],
-            schema.PARTS: list(content.staged),
+            schema.PARTS: [
+                {schema.PART: part, schema.DOC_IDS: doc_ids}
+                for part, doc_ids in content.staged.items()
+            ],
             schema.KEPT_DOC_IDS: [doc for docs in content.kept.values() for doc in docs],
             schema.KEPT_SHARDS: [entries[old].model_dump_json() for old in content.kept],
         }

@@ -8,7 +8,7 @@ write is the same part, and both files can be checked.
 
 import logging
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -70,8 +70,7 @@ def read_part(store: ObjectStore, part: str, doc_ids: Iterable[str]) -> tuple[pa
         ChecksumError: If a file of the part is missing or damaged.
     """
     documents = _read_documents(store, part)
-    sha256 = documents.schema.metadata[_CHUNKS_SHA256].decode()
-    data = read_verified(store, part + _CHUNKS_SUFFIX, sha256)
+    data = read_verified(store, part + _CHUNKS_SUFFIX, _chunks_sha256(documents))
     chunks = pq.read_table(pa.BufferReader(data))
     wanted = pa.array(list(doc_ids), pa.string())
     return _of_documents(chunks, wanted), _of_documents(documents, wanted)
@@ -82,7 +81,8 @@ def staged_documents(
 ) -> dict[str, StagedDocument]:
     """Return which documents of ``todo`` an unfinished run has staged already, by doc_id.
 
-    A damaged part is left out with a warning: its documents are done again.
+    A damaged part is left out with a warning: its documents are done again. Both files are read
+    to the end to tell, since a part that only the build found damaged would stop every later run.
     """
     wanted = {locator.doc_id: (locator.content_sha256, fingerprint) for locator in todo}
     staged: dict[str, StagedDocument] = {}
@@ -91,20 +91,40 @@ def staged_documents(
             continue
         part = stored.key.removesuffix(_DOCUMENTS_SUFFIX)
         try:
-            documents = _read_documents(store, part)
+            staged.update(_adoptable(store, part, wanted))
         except ChecksumError as error:
             _log.warning("ignoring a staged part: %s", error)
-            continue
-        for row in documents.to_pylist():
-            identity = (row[schema.CONTENT_SHA256], row[schema.FINGERPRINT])
-            if wanted.get(row[schema.DOC_ID]) == identity:
-                staged[row[schema.DOC_ID]] = StagedDocument(part, row[schema.NUM_CHUNKS])
     return staged
 
 
-def delete_parts(store: ObjectStore, parts: Iterable[str]) -> None:
-    """Delete parts that a committed generation has taken in."""
-    for part in parts:
+def _adoptable(
+    store: ObjectStore, part: str, wanted: Mapping[str, tuple[str, str]]
+) -> dict[str, StagedDocument]:
+    documents = _read_documents(store, part)
+    found = {
+        row[schema.DOC_ID]: StagedDocument(part, row[schema.NUM_CHUNKS])
+        for row in documents.to_pylist()
+        if wanted.get(row[schema.DOC_ID]) == (row[schema.CONTENT_SHA256], row[schema.FINGERPRINT])
+    }
+    if found:
+        read_verified(store, part + _CHUNKS_SUFFIX, _chunks_sha256(documents))
+    return found
+
+
+def delete_parts(store: ObjectStore, run_id: str, adopted: Iterable[str]) -> None:
+    """Delete what a committed generation has taken in: all of its run's parts, and adopted ones.
+
+    Args:
+        store: The index.
+        run_id: The run; a repeated task may have left parts of it that no outcome names.
+        adopted: Parts of earlier runs.
+    """
+    own = {
+        stored.key.removesuffix(_DOCUMENTS_SUFFIX)
+        for stored in store.list(f"{RUNS}{run_id}/staged/")
+        if stored.key.endswith(_DOCUMENTS_SUFFIX)
+    }
+    for part in own.union(adopted):
         store.delete(part + _DOCUMENTS_SUFFIX)  # first: half a part must not look valid
         store.delete(part + _CHUNKS_SUFFIX)
 
@@ -115,6 +135,11 @@ def _read_documents(store: ObjectStore, part: str) -> pa.Table:
     table = pq.read_table(pa.BufferReader(data))
     metadata = table.schema.metadata
     return schema.ensure_schema(table, schema.STAGED, part).replace_schema_metadata(metadata)
+
+
+def _chunks_sha256(documents: pa.Table) -> str:
+    digest: bytes = documents.schema.metadata[_CHUNKS_SHA256]
+    return digest.decode()
 
 
 def _of_documents(table: pa.Table, doc_ids: pa.StringArray) -> pa.Table:

@@ -4,9 +4,7 @@ Deployments are bound to addresses and settings only; each opens what it needs i
 """
 
 import asyncio
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -55,11 +53,12 @@ class ServeArgs(BaseModel):
 class GroupReplica:
     """A shard group in a process of its own. Searches run off the event loop."""
 
-    def __init__(self, index: str, generation: GenerationEntry, shard_ids: list[int]) -> None:
+    def __init__(
+        self, index: str, generation: GenerationEntry, shard_ids: list[int], settings: Settings
+    ) -> None:
         store = open_store(index)
         manifest = read_manifest(store, generation.manifest, generation.manifest_sha256)
-        cache = Path(tempfile.gettempdir(), "scp-ray-cache")
-        self._group = ShardGroup.open(store, manifest, shard_ids, cache)
+        self._group = ShardGroup.open(index, manifest, shard_ids, settings)
 
     async def first_pass(
         self, query: Float32Array, params: QueryParams, row_filter: Filter
@@ -77,11 +76,11 @@ class GroupReplica:
         """See ``ShardGroup.second_pass``."""
         return await asyncio.to_thread(self._group.second_pass, query, prior, params, row_filter)
 
-    async def both_passes(
+    async def search(
         self, query: Float32Array, params: QueryParams, row_filter: Filter
     ) -> QueryOutcome:
-        """See ``ShardGroup.both_passes``."""
-        return await asyncio.to_thread(self._group.both_passes, query, params, row_filter)
+        """See ``ShardGroup.search``."""
+        return await asyncio.to_thread(self._group.search, query, params, row_filter)
 
     async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """See ``ShardGroup.results``."""
@@ -116,11 +115,11 @@ class HandleClient:
         )
         return selection
 
-    async def both_passes(
+    async def search(
         self, query: Float32Array, params: QueryParams, row_filter: Filter
     ) -> QueryOutcome:
-        """See ``ShardGroup.both_passes``."""
-        outcome: QueryOutcome = await self._handle.both_passes.remote(query, params, row_filter)
+        """See ``ShardGroup.search``."""
+        outcome: QueryOutcome = await self._handle.search.remote(query, params, row_filter)
         return outcome
 
     async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
@@ -230,7 +229,9 @@ def build_app(args: ServeArgs) -> Application:
     for number, shard_ids in enumerate(spread_shards(state.manifest, settings.serve.num_groups)):
         name = f"group-{number}"
         replicas = settings.serve.replicas_per_group
-        bound = _deployment(GroupReplica, name, replicas).bind(args.index, entry, shard_ids)
+        bound = _deployment(GroupReplica, name, replicas).bind(
+            args.index, entry, shard_ids, settings
+        )
         groups.append((name, shard_ids, bound))
     return _deployment(Ingress, "front", 1).bind(args.index, entry, settings, groups)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 from scp_ray.config import Settings
@@ -21,7 +22,7 @@ from scp_ray.retrieval.prior import prior_in_force
 from scp_ray.retrieval.two_pass import QueryOutcome, merge_outcomes, prior_of
 from scp_ray.serve.models import DegradedModel, QueryReply, QueryRequest, ResultModel
 from scp_ray.serve.reply import Findings, build_reply
-from scp_ray.serve.searcher import Stopwatch, question_vector
+from scp_ray.serve.searcher import Stopwatch, query_params, question_vector
 from scp_ray.storage.manifest import Manifest
 
 T = TypeVar("T")
@@ -57,10 +58,10 @@ class GroupClient(Protocol):
         """See ``ShardGroup.second_pass``."""
         ...
 
-    async def both_passes(
+    async def search(
         self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
     ) -> QueryOutcome:
-        """See ``ShardGroup.both_passes``."""
+        """See ``ShardGroup.search``."""
         ...
 
     async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
@@ -97,9 +98,9 @@ class Router:
 
         Raises:
             ConfigError: If the question cannot be asked of this index.
-            ShardUnavailableError: If ``strict`` and a group is missing.
+            ShardUnavailableError: If no group answered, or ``strict`` and one did not.
         """
-        params = self._settings.query_params(**request.overrides)
+        params = query_params(request, self.manifest, self._settings)
         if request.filter is not None:
             parse_filter(request.filter)
         watch = Stopwatch()
@@ -111,7 +112,7 @@ class Router:
             outcome = await self._search(fan_out, vector, params, request.filter, watch)
             with watch.measure("fetch"):
                 results = await self._fetch(fan_out, outcome.selection)
-        if request.strict and fan_out.degraded:
+        if fan_out.degraded and (request.strict or not fan_out.alive):
             missing = "; ".join(f"{one.group}: {one.reason}" for one in fan_out.degraded)
             message = f"not all shards answered: {missing}"
             raise ShardUnavailableError(message)
@@ -119,7 +120,7 @@ class Router:
             outcome.first_pass,
             outcome.prior if params.prior_scope is PriorScope.GLOBAL else None,
             outcome.prior_applied,
-            outcome.selection,
+            _as_far_as_seen(outcome.selection, fan_out.degraded),
             frozenset().union(*(group.shard_ids for group in fan_out.alive)),
             fan_out.degraded,
             watch.timings_ms,
@@ -134,11 +135,10 @@ class Router:
         row_filter: dict[str, Any] | None,
         watch: Stopwatch,
     ) -> QueryOutcome:
-        if params.prior_scope is PriorScope.SHARD:
-            with watch.measure("both_passes"):
+        if params.prior_scope is PriorScope.SHARD or len(self._groups) == 1:
+            with watch.measure("search"):  # no group waits for another: one call does
                 outcomes = await fan_out.call(
-                    lambda group: group.both_passes(vector, params, row_filter),
-                    share=_SEARCH_SHARE,
+                    lambda group: group.search(vector, params, row_filter), share=_SEARCH_SHARE
                 )
             return merge_outcomes(list(outcomes.values()), params)
         with watch.measure("first_pass"):
@@ -168,6 +168,11 @@ class Router:
         for some in fetched.values():
             results |= some
         return results
+
+
+def _as_far_as_seen(selection: Selection, degraded: Sequence[DegradedModel]) -> Selection:
+    """Nothing is exhausted while a group is missing."""
+    return replace(selection, exhausted=selection.exhausted and not degraded)
 
 
 class _FanOut:

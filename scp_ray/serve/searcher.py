@@ -1,21 +1,17 @@
 """An index opened in this process: the two-pass query without a service."""
 
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
-from scp_ray.config import Settings, settings_from_manifest
+from scp_ray.config import SearchMode, Settings, settings_from_manifest
 from scp_ray.embedding.factory import load_encoder
 from scp_ray.errors import ConfigError, EncoderError
 from scp_ray.protocols import Encoder, Float32Array
 from scp_ray.records import PriorScope, QueryParams
 from scp_ray.retrieval.filters import parse_filter
-from scp_ray.retrieval.prior import prior_in_force
-from scp_ray.retrieval.two_pass import QueryOutcome, prior_of
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.reply import Findings, build_reply
 from scp_ray.serve.shard_group import ShardGroup
@@ -66,6 +62,20 @@ def question_vector(request: QueryRequest, encoder: Encoder) -> Float32Array:
     return unit
 
 
+def query_params(request: QueryRequest, manifest: Manifest, settings: Settings) -> QueryParams:
+    """Return how to answer a question: as it asks, else as the settings say.
+
+    ``index.search: exact`` holds when the index or this process has it.
+
+    Raises:
+        ConfigError: If a value is out of range.
+    """
+    asked = request.overrides
+    if asked["exact"] is None and manifest.settings["index"]["search"] == SearchMode.EXACT:
+        asked["exact"] = True
+    return settings.query_params(**asked)
+
+
 class Stopwatch:
     """Milliseconds of the steps of one query, by name."""
 
@@ -106,11 +116,9 @@ class LocalSearcher:
             ChecksumError: If a file is missing or damaged.
             EncoderError: If its encoder is not here.
         """
-        store = open_store(index)
-        manifest = load_current(store)
-        cache = Path(tempfile.gettempdir(), "scp-ray-cache")
+        manifest = load_current(open_store(index))
         shard_ids = [entry.shard_id for entry in manifest.shards]
-        group = ShardGroup.open(store, manifest, shard_ids, cache)
+        group = ShardGroup.open(index, manifest, shard_ids, settings)
         return cls(manifest, group, load_query_encoder(manifest, settings), settings)
 
     def answer(self, request: QueryRequest) -> QueryReply:
@@ -119,12 +127,15 @@ class LocalSearcher:
         Raises:
             ConfigError: If the question cannot be asked of this index.
         """
-        params = self._settings.query_params(**request.overrides)
+        params = query_params(request, self.manifest, self._settings)
         watch = Stopwatch()
         with watch.measure("total"):
             with watch.measure("encode"):
                 vector = question_vector(request, self._encoder)
-            outcome = self._search(vector, params, request, watch)
+            if request.filter is not None:
+                parse_filter(request.filter)
+            with watch.measure("search"):
+                outcome = self._group.search(vector, params, request.filter)
             with watch.measure("fetch"):
                 results = self._group.results(outcome.selection.kept)
         findings = Findings(
@@ -136,19 +147,3 @@ class LocalSearcher:
             timings_ms=watch.timings_ms,
         )
         return build_reply(self.manifest, findings, results, explain=request.explain)
-
-    def _search(
-        self, vector: Float32Array, params: QueryParams, request: QueryRequest, watch: Stopwatch
-    ) -> QueryOutcome:
-        row_filter = request.filter
-        if row_filter is not None:
-            parse_filter(row_filter)
-        if params.prior_scope is PriorScope.SHARD:
-            with watch.measure("both_passes"):
-                return self._group.both_passes(vector, params, row_filter)
-        with watch.measure("first_pass"):
-            hits = self._group.first_pass(vector, params, row_filter)
-            prior = prior_of(hits, params)
-        with watch.measure("second_pass"):
-            selection = self._group.second_pass(vector, prior, params, row_filter)
-        return QueryOutcome(hits, prior, prior_in_force(prior, params) is not None, selection)

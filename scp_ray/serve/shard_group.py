@@ -1,20 +1,23 @@
 """Some shards of one generation, opened in this process: what one replica serves."""
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from scp_ray.config import Settings
 from scp_ray.index.shard import Shard, StoredChunk
-from scp_ray.protocols import Float32Array, ObjectStore
+from scp_ray.protocols import Float32Array
 from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
 from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.filters import allowed_rows, parse_filter
 from scp_ray.retrieval.merge import merge_first_pass, merge_selections
 from scp_ray.retrieval.shard_search import first_pass, second_pass
-from scp_ray.retrieval.two_pass import QueryOutcome, merge_outcomes, query_shard
+from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
 from scp_ray.serve.models import CnmModel, ResultModel
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.manifest import Manifest
+from scp_ray.storage.opening import open_store
 
 
 class ShardGroup:
@@ -30,19 +33,27 @@ class ShardGroup:
 
     @classmethod
     def open(
-        cls, store: ObjectStore, manifest: Manifest, shard_ids: Iterable[int], cache: Path
+        cls, index: str, manifest: Manifest, shard_ids: Iterable[int], settings: Settings
     ) -> "ShardGroup":
         """Fetch and check the files of shards and map them.
+
+        Args:
+            index: Address of the index.
+            manifest: The generation.
+            shard_ids: The shards wanted.
+            settings: ``index.ef_search`` counts where it is more than the index was made with.
 
         Raises:
             ChecksumError: If a file is missing or damaged.
         """
         wanted = set(shard_ids)
+        store, cache = open_store(index), Path(tempfile.gettempdir(), "scp-ray-cache")
+        ef_search = max(int(manifest.settings["index"]["ef_search"]), settings.index.ef_search)
         shards = [
             Shard(
                 fetch_verified(store, entry.folder, entry.checksums, cache),
                 shard_id=entry.shard_id,
-                ef_search=int(manifest.settings["index"]["ef_search"]),
+                ef_search=ef_search,
             )
             for entry in manifest.shards
             if entry.shard_id in wanted and entry.folder is not None
@@ -73,15 +84,13 @@ class ShardGroup:
         ]
         return merge_selections(selections, params.top_k)
 
-    def both_passes(
+    def search(
         self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
     ) -> QueryOutcome:
-        """Return the group's outcome when every shard has a prior of its own."""
-        outcomes = [
-            query_shard(shard, query, params, allowed=allowed)
-            for shard, allowed in self._filtered(row_filter)
-        ]
-        return merge_outcomes(outcomes, params)
+        """Run the whole query over the group's shards, with the prior that ``params`` asks for."""
+        pairs = list(self._filtered(row_filter))
+        allowed = None if row_filter is None else [mask for _, mask in pairs if mask is not None]
+        return two_pass_query([shard for shard, _ in pairs], query, params, allowed=allowed)
 
     def results(self, hits: Iterable[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """Return text and origin of the hits that lie in this group."""

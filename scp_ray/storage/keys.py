@@ -5,7 +5,6 @@ The layout is a contract; ``docs/data-formats.md`` describes it.
 
 import hashlib
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 
 from scp_ray.errors import StorageError
 
@@ -49,11 +48,6 @@ def shard_folder(shard_id: int, files: Mapping[str, str]) -> str:
 def staged_folder(run_id: str, shard_id: int) -> str:
     """Folder of the staged parts of one shard."""
     return f"{RUNS}{run_id}/staged/{shard_id:05d}"
-
-
-def staged_shard_id(key: str) -> int:
-    """Return the shard of a staged object's key."""
-    return int(PurePosixPath(key).parent.name)
 
 
 def report_key(run_id: str) -> str:

@@ -5,7 +5,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,7 +82,7 @@ class LocalObjectStore:
         """Yield the objects whose key starts with ``prefix``, ordered by key."""
         start = self._root / prefix.rpartition("/")[0]
         found: list[StoredObject] = []
-        for folder, folders, files in os.walk(start):
+        for folder, folders, files in os.walk(start, onerror=_raise_unreadable):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:
                 path = Path(folder, name)
@@ -106,11 +106,10 @@ class LocalObjectStore:
     def _replace(self, key: str, fill: Callable[[IO[bytes]], object]) -> None:
         path = self._path(key)
         with _typed_errors(key):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(prefix=_TEMPORARY_PREFIX, dir=path.parent)
-            temporary = Path(name)
+            _make_folders(path.parent)
+            temporary = path.parent / f"{_TEMPORARY_PREFIX}{uuid.uuid4().hex}"
             try:
-                with open(handle, "wb") as file:  # noqa: PTH123 - a file descriptor
+                with temporary.open("xb") as file:
                     fill(file)
                     file.flush()
                     os.fsync(file.fileno())
@@ -128,12 +127,27 @@ class LocalObjectStore:
             yield
 
 
+def _raise_unreadable(error: OSError) -> None:
+    """Stop a listing at a folder that cannot be read: its objects must not pass for gone."""
+    if not isinstance(error, FileNotFoundError):
+        message = f"cannot list {error.filename}: {error.strerror}"
+        raise StorageError(message) from error
+
+
 def _stat(path: Path, key: str) -> Iterator[StoredObject]:
     try:
         status = path.stat()
     except FileNotFoundError:  # removed, or a dangling link, since the folder was read
         return
     yield StoredObject(key, status.st_size, f"{status.st_mtime_ns}-{status.st_size}")
+
+
+def _make_folders(folder: Path) -> None:
+    """Make a folder and those above it, each of them durable in its own parent."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -23,14 +23,14 @@ def open_store(address: str) -> ObjectStore:
     return LocalObjectStore(Path(rest if separator else address).expanduser())
 
 
-def open_corpus(address: str) -> ObjectStore:
-    """Return the store of a corpus, which must exist.
+def open_existing(address: str) -> ObjectStore:
+    """Return the store at ``address``, which must exist.
 
     Raises:
         ConfigError: If there is no such folder.
     """
     store = open_store(address)
     if not Path(store.url).is_dir():
-        message = f"corpus {address}: no such folder"
+        message = f"{address}: no such folder"
         raise ConfigError(message)
     return store

@@ -2,11 +2,13 @@
 
 import json
 import os
+import runpy
 import secrets
 import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +16,7 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from scp_ray.pipeline.ray_executor import RayExecutor, cluster_shape, connect
+from scp_ray.pipeline.ray_executor import cluster_shape, connect
 from scp_ray.pipeline.report import RunReport
 from scp_ray.storage.manifest import Manifest
 
@@ -42,11 +44,15 @@ def two_nodes() -> Iterator[Cluster]:
 def test_two_nodes_give_the_files_of_one_process(
     run: Callable[..., RunReport],
     manifest: Callable[..., Manifest],
-    small_settings: Callable[..., object],
+    corpus: Path,
+    tmp_path: Path,
 ) -> None:
     assert [node.num_cpus for node in cluster_shape().nodes] == [2, 2]
-    batching = "cluster.documents_per_batch=2"
-    run(batching, index="ray", executor=RayExecutor(small_settings(batching)))
+    job = runpy.run_path(str(ROOT / "jobs" / "index_corpus.py"))
+    settings = ["embedding.model=hash://32", "index.num_shards=3", "chunking.overlap_tokens=15"]
+    settings += ["chunking.chunk_size_tokens=60", "cluster.documents_per_batch=2"]
+    argv = [f"--set={setting}" for setting in settings]
+    assert job["main"](["index", str(corpus), str(tmp_path / "ray"), *argv]) == 0
     run(index="local")
     assert manifest("ray").shards == manifest("local").shards
 
@@ -63,7 +69,7 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     ray.shutdown()
     token = tmp_path / "token"
     token.write_text(secrets.token_hex(32))
-    ports = {name: str(_free_port()) for name in ("port", "dashboard-port", "dashboard-agent")}
+    ports = {name: str(_free_port()) for name in ("port", "dashboard-port")}
     environment = {
         **os.environ,
         "RAY_AUTH_MODE": "token",
@@ -71,12 +77,22 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
         "RAY_API_SERVER_ADDRESS": f"http://127.0.0.1:{ports['dashboard-port']}",
     }
     environment.pop("RAY_ADDRESS", None)
-    command = [RAY, "start", "--head", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
+    command = [RAY, "start", "--head", "--block", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
     command += [f"--port={ports['port']}", f"--dashboard-port={ports['dashboard-port']}"]
     command += ["--dashboard-host=127.0.0.1", "--disable-usage-stats"]
-    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=120)
-    yield environment
-    subprocess.run([RAY, "stop", "--force"], check=True, capture_output=True, timeout=120)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as head:
+        _wait_until_open(int(ports["dashboard-port"]))
+        yield environment
+        head.terminate()  # ends what it started, and no other cluster of this machine
+
+
+def _wait_until_open(port: int) -> None:
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    pytest.fail("the cluster did not start within a minute")
 
 
 def test_submitted_job_indexes_a_corpus(

@@ -191,8 +191,9 @@ def test_failed_run_is_finished_by_the_next(
     assert not list((tmp_path / "index" / "runs").rglob("*.parquet"))
 
 
+@pytest.mark.parametrize("kind", ["documents", "chunks"])
 def test_damaged_staged_part_is_done_again(
-    run: Run, manifest: ReadManifest, tmp_path: Path
+    run: Run, manifest: ReadManifest, tmp_path: Path, kind: str
 ) -> None:
     def crash() -> None:
         message = "a crash"
@@ -200,12 +201,87 @@ def test_damaged_staged_part_is_done_again(
 
     with pytest.raises(RuntimeError, match="a crash"):
         run("cluster.documents_per_batch=3", executor=StoppingExecutor(2, crash))
-    for part in (tmp_path / "index" / "runs").rglob("*.documents.parquet"):
+    for part in (tmp_path / "index" / "runs").rglob(f"*.{kind}.parquet"):
         part.write_bytes(part.read_bytes()[:-1] + b"?")
     report = run()
     assert report.chunks["adopted"] == 0
     run(index="fresh")
     assert manifest("index").shards == manifest("fresh").shards
+
+
+def test_document_edited_between_stop_and_resume_is_published_as_edited(
+    run: Run, manifest: ReadManifest, corpus: Path, write_manual: WriteManual
+) -> None:
+    def crash() -> None:
+        message = "a crash"
+        raise RuntimeError(message)
+
+    with pytest.raises(RuntimeError, match="a crash"):
+        run(
+            "cluster.documents_per_batch=6",
+            "index.num_shards=1",
+            executor=StoppingExecutor(1, crash),
+        )
+    text = (corpus / "manual_003.md").read_text()
+    (corpus / "manual_003.md").write_text(text.replace("filter", "vessel"))
+    write_manual(corpus, 8, sentences=20)
+    assert run("index.num_shards=1").chunks["adopted"] > 0
+    run("index.num_shards=1", index="fresh")
+    assert manifest("index").shards == manifest("fresh").shards
+
+
+@pytest.mark.parametrize("content", [b"", b"{not json}\n", None])
+def test_rows_of_a_file_that_broke_keep_their_previous_version(
+    run: Run, corpus: Path, tmp_path: Path, manifest: ReadManifest, content: bytes | None
+) -> None:
+    rows = [{"doc_id": f"row-{n}", "text": f"Row number {n}. " * 50} for n in range(3)]
+    good = "\n".join(map(json.dumps, rows)).encode()
+    (corpus / "rows.jsonl").write_bytes(good)
+    run()
+    (corpus / "rows.jsonl").write_bytes(good[:-20] if content is None else content)
+    report = run()
+    assert report.status is RunStatus.PARTIAL
+    assert report.documents["removed"] == 0
+    kept = {failure.doc_id for failure in report.quarantined if failure.kept_previous}
+    assert kept == ({"row-2"} if content is None else {"row-0", "row-1", "row-2"})
+    assert {f"row-{n}" for n in range(3)} <= set(doc_ids(tmp_path, manifest()))
+
+
+def test_bad_row_beside_a_good_one_of_the_same_name_is_told(run: Run, corpus: Path) -> None:
+    rows = [{"doc_id": "d", "text": "good text " * 30}, {"doc_id": "d", "text": ""}]
+    (corpus / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (failure,) = run().quarantined
+    assert failure.doc_id == "rows.jsonl#1"
+
+
+def test_file_name_that_is_no_unicode_is_told(run: Run, corpus: Path) -> None:
+    name = os.fsencode(corpus) + b"/caf\xe9.md"
+    with open(name, "wb") as file:  # noqa: PTH123 - no Path holds these bytes portably
+        file.write(b"text " * 50)
+    report = run()
+    (failure,) = report.quarantined
+    assert "rename it" in failure.detail
+    assert report.documents["published"] == 12
+
+
+def test_documents_lost_by_another_encoder_are_guarded(
+    run: Run, manifest: ReadManifest, corpus: Path
+) -> None:
+    run()
+    for number in range(6):
+        (corpus / f"manual_{number:03d}.md").write_bytes(b"")
+    with pytest.raises(RemovalGuardError, match="6 of 12 .* would be missing"):
+        run("embedding.model=hash://16")
+    assert manifest().generation == 1
+
+
+def test_raised_recall_floor_is_held_for_shards_that_did_not_change(
+    run: Run, tmp_path: Path, manifest: ReadManifest
+) -> None:
+    run()
+    report = run("index.min_recall=1.0")
+    below = [shard for shard in manifest().shards if shard.recall < 1.0]
+    assert report.shards["built"] == len(below)
 
 
 def test_sigterm_ends_in_order_and_the_next_run_goes_on(

@@ -19,7 +19,6 @@ from scp_ray.serve.models import QueryRequest
 from scp_ray.serve.router import Router
 from scp_ray.serve.searcher import LocalSearcher, load_query_encoder
 from scp_ray.serve.shard_group import ShardGroup
-from scp_ray.storage.local import LocalObjectStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -134,8 +133,8 @@ class SlowGroup:
     async def second_pass(self, *args: object) -> Any:
         return await self._call("second_pass", *args)
 
-    async def both_passes(self, *args: object) -> Any:
-        return await self._call("both_passes", *args)
+    async def search(self, *args: object) -> Any:
+        return await self._call("search", *args)
 
     async def results(self, *args: object) -> Any:
         return await self._call("results", *args)
@@ -149,8 +148,8 @@ def test_missing_group_is_told_and_strict_refuses(
     run()
     settings = small_settings()
     manifest = LocalSearcher.open(str(tmp_path / "index"), settings).manifest
-    store = LocalObjectStore(tmp_path / "index")
-    opened = [ShardGroup.open(store, manifest, [n], tmp_path / "cache") for n in range(3)]
+    index = str(tmp_path / "index")
+    opened = [ShardGroup.open(index, manifest, [n], settings) for n in range(3)]
     groups = [
         SlowGroup(f"group-{n}", group, trouble if n == 1 else None, how)
         for n, group in enumerate(opened)
@@ -163,6 +162,7 @@ def test_missing_group_is_told_and_strict_refuses(
     (missing,) = reply.degraded
     assert missing.group == "group-1"
     assert missing.reason == ("OSError: disk on fire" if how == "raise" else "deadline passed")
+    assert not reply.exhausted
     assert reply.results
     assert all(result.shard_id != 1 for result in reply.results)
     with pytest.raises(ShardUnavailableError, match="group-1"):

@@ -35,7 +35,7 @@ class BucketStore:
             raise ObjectNotFoundError(key)
         return self.objects[key]
 
-    def local_path(self, key: str) -> Path | None:  # noqa: ARG002 - the port has it
+    def local_path(self, key: str) -> Path | None:
         """Return None: there are no paths."""
         return None
 

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 - typographic characters are what is tested
 """Decoding: the text is the file, and what is no text is refused."""
 
 import codecs

@@ -1,4 +1,3 @@
-# ruff: noqa: RUF001 - typographic characters are what is tested
 """Detection over languages: the right text, or none."""
 
 import pytest

@@ -141,8 +141,10 @@ def test_a_file_that_is_gone_is_an_entry(store_of: StoreOf, key: str) -> None:
     assert table["reason"].to_pylist() == ["unreadable"]
 
 
-def test_an_empty_row_file_has_no_entries(store_of: StoreOf) -> None:
-    assert take_stock(store_of({"r.jsonl": b"\n"}), "r.jsonl") == []
+@pytest.mark.parametrize("data", [b"", b"\n"])
+def test_a_row_file_without_rows_is_an_entry(store_of: StoreOf, data: bytes) -> None:
+    (entry,) = take_stock(store_of({"r.jsonl": data}), "r.jsonl")
+    assert (entry["doc_id"], entry["reason"]) == ("r.jsonl", "empty")
 
 
 def test_many_rows_make_one_table_in_order(

@@ -29,7 +29,7 @@ def inventory(*rows: dict[str, object]) -> list[pa.Table]:
 
 
 def published(content: str = "content", fingerprint: str = "print") -> PublishedDocument:
-    return PublishedDocument(0, content, fingerprint, 3)
+    return PublishedDocument(0, content, fingerprint, 3, "/corpus/a.md")
 
 
 def test_every_state() -> None:

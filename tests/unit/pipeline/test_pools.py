@@ -43,6 +43,28 @@ def test_one_encoder_a_gpu() -> None:
     assert (embed.size, embed.num_gpus) == (8, 1.0)
 
 
+def test_shares_of_gpus_are_counted_by_node() -> None:
+    nodes = [NodeShape(16, 1), NodeShape(16, 1)]
+    share = "embedding.gpus_per_actor=0.6"
+    assert pools(*nodes, assignments=(share,))[EMBED_POOL].size == 2
+    with pytest.raises(InfeasiblePlanError, match="room for 2, asked for 3"):
+        pools(*nodes, assignments=(share, "cluster.embed_actors=3"))
+
+
+def test_gpu_actors_need_cpus_on_the_same_node() -> None:
+    assert pools(NodeShape(4, 8), NodeShape(64))[EMBED_POOL].size == 3
+
+
+def test_small_head_does_not_shrink_the_encoders_of_large_nodes() -> None:
+    embed = pools(NodeShape(1), *[NodeShape(64)] * 4)[EMBED_POOL]
+    assert (embed.size, embed.num_threads) == (64, 4)
+
+
+def test_more_encoders_than_places_are_made_smaller() -> None:
+    embed = pools(NodeShape(8), assignments=("cluster.embed_actors=4",))[EMBED_POOL]
+    assert (embed.size, embed.num_threads, embed.num_cpus) == (4, 2, 1.5)
+
+
 def test_share_of_a_gpu() -> None:
     embed = pools(NodeShape(16, 1), assignments=("embedding.gpus_per_actor=0.5",))[EMBED_POOL]
     assert (embed.size, embed.num_gpus) == (2, 0.5)
@@ -61,8 +83,9 @@ def test_build_threads_are_reserved() -> None:
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("embedding.gpus_per_actor=1", "no node has as many GPUs"),
-        ("embedding.device=cuda", "no node has as many GPUs"),
+        ("embedding.gpus_per_actor=1", "the nodes have room for 0"),
+        ("embedding.device=cuda", "the nodes have room for 0"),
+        ("cluster.embed_actors=3", "the nodes have room for 2"),
         ("index.build_threads=3", "largest node has 2 CPUs"),
         ("cluster.parse_tasks=100", r"reserve .* CPUs together and the cluster has 2"),
         ("cluster.annotate_actors=100", "lower cluster.parse_tasks"),
@@ -74,7 +97,7 @@ def test_infeasible_plans_are_refused(assignment: str, message: str) -> None:
 
 
 def test_too_many_gpu_actors_are_refused() -> None:
-    with pytest.raises(InfeasiblePlanError, match="do not fit the cluster's 1 GPUs"):
+    with pytest.raises(InfeasiblePlanError, match="room for 1, asked for 2"):
         pools(NodeShape(8, 1), assignments=("cluster.embed_actors=2",))
 
 

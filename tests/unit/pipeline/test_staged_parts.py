@@ -111,5 +111,7 @@ def test_damaged_chunks_are_refused_by_name() -> None:
 
 def test_deleted_parts_leave_nothing() -> None:
     store = MemoryObjectStore()
-    delete_parts(store, [write_part(store, FOLDER, *tables("a"))])
+    part = write_part(store, "runs/earlier/staged/00000", *tables("a"))
+    write_part(store, FOLDER, *tables("b"))
+    delete_parts(store, "run", [part])
     assert list(store.list()) == []

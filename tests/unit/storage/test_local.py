@@ -2,6 +2,7 @@
 
 import errno
 import multiprocessing
+import os
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,29 @@ def test_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(StorageError, match=r"a/b: No space left on device \(free some space\)"):
         store.write("a/b", b"data")
     assert not list((tmp_path / "a").iterdir())
+
+
+def test_unreadable_folder_stops_the_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LocalObjectStore(tmp_path)
+    store.write("a/b", b"1")
+
+    def refuse(path: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("scp_ray.storage.local.os.scandir", refuse)
+    with pytest.raises(StorageError, match="cannot list .*: Permission denied"):
+        list(store.list())
+
+
+def test_objects_are_readable_as_the_umask_says(tmp_path: Path) -> None:
+    previous = os.umask(0o022)
+    try:
+        LocalObjectStore(tmp_path).write("a/b", b"1")
+    finally:
+        os.umask(previous)
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o644
 
 
 def test_delete_removes_empty_folders_but_not_the_root(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scp_ray.errors import ConfigError
-from scp_ray.storage.opening import open_corpus, open_store
+from scp_ray.storage.opening import open_existing, open_store
 
 
 def test_folders_and_file_urls_are_one_store(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_other_schemes_are_refused() -> None:
 
 def test_corpus_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such folder"):
-        open_corpus(str(tmp_path / "absent"))
+        open_existing(str(tmp_path / "absent"))
     (tmp_path / "file").write_text("x")
     with pytest.raises(ConfigError, match="no such folder"):
-        open_corpus(str(tmp_path / "file"))
+        open_existing(str(tmp_path / "file"))
