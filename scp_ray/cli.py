@@ -73,19 +73,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(args.config, args.assignments)
         code: int = args.run(args, settings)
-    except ConfigError as error:
-        tell(f"scp-ray {args.command}: {error}")
-        return ExitCode.WRONG_USE
-    except PreconditionFailedError as error:
-        tell(f"scp-ray {args.command}: another run published meanwhile ({error}); run it again")
-        return ExitCode.LEASE_HELD
-    except ScpRayError as error:
-        tell(f"scp-ray {args.command}: {error}")
-        return ExitCode.FAILED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
-        return ExitCode.FAILED
+        code = ExitCode.FAILED
+    except (ScpRayError, OSError, KeyboardInterrupt) as error:
+        tell(f"scp-ray {args.command}: {str(error) or 'interrupted'}")
+        code = _exit_code(error)
     return code
+
+
+def _exit_code(error: BaseException) -> ExitCode:
+    if isinstance(error, ConfigError):
+        return ExitCode.WRONG_USE
+    if isinstance(error, PreconditionFailedError):
+        return ExitCode.LEASE_HELD
+    return ExitCode.FAILED
 
 
 if __name__ == "__main__":

@@ -312,6 +312,15 @@ def settings_from_manifest(tree: Mapping[str, Any], assignments: Settings) -> Se
     )
 
 
+def ray_address() -> str:
+    """Return the Ray cluster to join, ``RAY_ADDRESS``; ``local`` = start one for this process.
+
+    A cluster that merely happens to run on the machine is not joined: it may be somebody else's,
+    and the trace of one that has died makes Ray wait for minutes.
+    """
+    return os.environ.get("RAY_ADDRESS") or "local"
+
+
 def available_cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))
@@ -339,7 +348,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     except OSError as error:
         message = f"cannot read settings file {file}: {error.strerror}"
         raise ConfigError(message) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         message = f"settings file {file} is not YAML: {error}"
         raise ConfigError(message) from error
     if not isinstance(tree, dict) or not all(
@@ -356,7 +365,7 @@ def _assign(tree: dict[str, Any], path: list[str], value: str, source: str) -> N
         raise ConfigError(message)
     try:
         parsed = yaml.safe_load(value) if value else ""
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         message = f"{source}: {value!r} is not a YAML value"
         raise ConfigError(message) from error
     tree.setdefault(path[0], {})[path[1]] = parsed

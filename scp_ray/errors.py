@@ -20,6 +20,7 @@ ScpRayError
 ├── IndexFormatError              an index that this version cannot read
 │   └── ChecksumError             an object is not what the manifest says
 ├── IndexQualityError             a built shard misses recall or cannot reach a vector
+├── ClusterError                  Ray cannot be joined or started
 └── ShardUnavailableError         a shard did not answer
 """
 
@@ -132,6 +133,10 @@ class ChecksumError(IndexFormatError):
 
 class IndexQualityError(ScpRayError):
     """A built shard has too little recall or vectors that no search can reach."""
+
+
+class ClusterError(ScpRayError):
+    """There is no Ray cluster that this process could join or start."""
 
 
 class ShardUnavailableError(ScpRayError):

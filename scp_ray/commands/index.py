@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
     request = IndexRequest(args.corpus, args.index, settings, args.allow_removals)
     tell("starting Ray")
-    connect()
+    tell(connect())
     with interruptible() as stop:
 
         def progress(line: str) -> None:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     from scp_ray.storage.opening import open_existing
 
     tell("starting Ray")
-    connect()
+    tell(connect())
     executor = RayExecutor(settings)
     corpus = open_existing(args.corpus).url
     prepared = prepare(IndexRequest(corpus, args.index, settings), executor, tell)

@@ -70,7 +70,10 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     requests = [(name, _request(args, question)) for name, question in questions]
     searcher = LocalSearcher.open(args.index, settings)
     for name, request in requests:
-        reply = searcher.answer(request)
+        try:
+            reply = searcher.answer(request)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error}" if name else str(error)) from error
         if args.json:
             named = {} if name is None else {"query_id": name}
             show_json({**named, **reply.model_dump(mode="json")})
@@ -112,7 +115,7 @@ def _filter(text: str | None) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         message = f"--filter: not JSON: {error}"
         raise ConfigError(message) from error
     if not isinstance(value, dict):

@@ -33,6 +33,6 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
     settings = settings.with_values("serve", host=args.host, port=args.port)
     tell(f"starting the service of {args.index}")
-    connect()
+    tell(connect())
     serve_until_stopped(args.index, settings, tell)
     return ExitCode.DONE

@@ -94,6 +94,8 @@ def _text(row: object, key: str, where: str) -> str:
     value: str = _field(row, key, str, where)
     if not value.strip():
         _refuse(f"{where}.{key} is empty")
+    if not value.isprintable() and value != value.encode("utf-8", "replace").decode():
+        _refuse(f"{where}.{key} has half of a surrogate pair")
     return value
 
 

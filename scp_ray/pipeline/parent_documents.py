@@ -1,5 +1,8 @@
 """The documents of the current generation, as a run compares them with the corpus."""
 
+import logging
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -8,7 +11,9 @@ from scp_ray.index.shard_files import DOCUMENTS_FILE
 from scp_ray.pipeline.plan import PublishedDocument
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
-from scp_ray.storage.manifest import Manifest
+from scp_ray.storage.manifest import Manifest, ShardEntry
+
+_log = logging.getLogger(__name__)
 
 _COLUMNS = [
     schema.DOC_ID,
@@ -24,17 +29,20 @@ def published_documents(
 ) -> dict[str, PublishedDocument]:
     """Return the documents of a generation by doc_id.
 
+    A shard with a file that is missing or has another size is left out with a warning, so that
+    its documents count as new and the run makes it again.
+
     Raises:
-        ChecksumError: If a shard's document table is missing or damaged.
+        ChecksumError: If a document table has other bytes than the manifest names.
     """
     documents: dict[str, PublishedDocument] = {}
     for shard in manifest.shards if manifest else []:
         if shard.folder is None:
             continue
-        key = f"{shard.folder}/{DOCUMENTS_FILE}"
-        data = read_verified(store, key, shard.files[DOCUMENTS_FILE].sha256)
-        table = schema.ensure_schema(pq.read_table(pa.BufferReader(data)), schema.DOCUMENTS, key)
-        for row in table.select(_COLUMNS).to_pylist():
+        if not _is_complete(store, shard):
+            _log.warning("%s is damaged; its documents are done again", shard.folder)
+            continue
+        for row in _document_rows(store, shard):
             documents[row[schema.DOC_ID]] = PublishedDocument(
                 shard.shard_id,
                 row[schema.CONTENT_SHA256],
@@ -43,3 +51,17 @@ def published_documents(
                 row[schema.SOURCE_URI],
             )
     return documents
+
+
+def _is_complete(store: ObjectStore, shard: ShardEntry) -> bool:
+    folder = f"{shard.folder}/"
+    sizes = {file.key.removeprefix(folder): file.size_bytes for file in store.list(folder)}
+    return all(sizes.get(name) == file.size_bytes for name, file in shard.files.items())
+
+
+def _document_rows(store: ObjectStore, shard: ShardEntry) -> list[dict[str, Any]]:
+    key = f"{shard.folder}/{DOCUMENTS_FILE}"
+    data = read_verified(store, key, shard.files[DOCUMENTS_FILE].sha256)
+    table = schema.ensure_schema(pq.read_table(pa.BufferReader(data)), schema.DOCUMENTS, key)
+    rows: list[dict[str, Any]] = table.select(_COLUMNS).to_pylist()
+    return rows

@@ -12,8 +12,8 @@ import ray.data
 from ray.exceptions import RayError
 from ray.util.annotations import RayDeprecationWarning
 
-from scp_ray.config import Settings
-from scp_ray.errors import ScpRayError
+from scp_ray.config import Settings, ray_address
+from scp_ray.errors import ClusterError, ScpRayError
 from scp_ray.pipeline.executor import StageSpec
 from scp_ray.pipeline.pools import EMBED_POOL, ClusterShape, NodeShape, size_pools
 
@@ -124,15 +124,32 @@ def cluster_shape() -> ClusterShape:
     return ClusterShape(tuple(node for node in nodes if node.num_cpus > 0))
 
 
-def connect() -> None:
-    """Join the Ray cluster of this machine or of ``RAY_ADDRESS``, or start one here."""
+def connect() -> str:
+    """Join the Ray cluster of ``RAY_ADDRESS``, or start one for this process.
+
+    Returns:
+        Where it is and what it has, for people.
+
+    Raises:
+        ClusterError: If a cluster is there but cannot be joined.
+    """
     if not ray.is_initialized():
-        ray.init(
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-        )
+        try:
+            ray.init(
+                ray_address(),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
+        except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+            message = (
+                f"cannot join or start Ray: {error}. RAY_ADDRESS names the cluster and "
+                "RAY_AUTH_TOKEN_PATH the file of its token; without RAY_ADDRESS one is started"
+            )
+            raise ClusterError(message) from error
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # what stops a run is raised
+    address = ray.get_runtime_context().gcs_address
+    return f"Ray at {address}, {cluster_shape().num_cpus:g} CPUs"

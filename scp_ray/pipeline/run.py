@@ -1,5 +1,6 @@
 """One run: from a corpus to a published generation."""
 
+import logging
 import secrets
 import time
 from collections.abc import Iterator
@@ -15,12 +16,14 @@ from scp_ray.config import Settings, fingerprint
 from scp_ray.corpus.formats import PARSER_REVISION
 from scp_ray.corpus.inventory import list_inputs
 from scp_ray.errors import (
+    ConfigError,
     EmptyCorpusError,
     QuarantineReason,
     RemovalGuardError,
     RowAccountingError,
     RunInterruptedError,
     ScpRayError,
+    StorageError,
 )
 from scp_ray.pipeline.describe_stage import describe_encoder
 from scp_ray.pipeline.embed_stage import StagingTarget
@@ -42,6 +45,8 @@ from scp_ray.protocols import StoredObject
 from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
 from scp_ray.storage.opening import open_existing, open_store
 from scp_ray.storage.publish import IndexState, commit, read_state
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,9 @@ def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) 
     request = replace(
         request, corpus=open_existing(request.corpus).url, index=open_store(request.index).url
     )
+    if f"{request.index}/".startswith(f"{request.corpus}/"):
+        message = f"the index {request.index} must not be inside its corpus {request.corpus}"
+        raise ConfigError(message)
     report = RunReport(_new_run_id(), request.corpus, request.index)
     report.settings_hash = request.settings.hash
     try:
@@ -152,8 +160,15 @@ def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) 
         report.error = str(error) if isinstance(error, ScpRayError) else repr(error)
         raise
     finally:
-        report.save(open_store(request.index))
+        _save(report)
     return report
+
+
+def _save(report: RunReport) -> None:
+    try:
+        report.save(open_store(report.index))
+    except StorageError as error:  # must not take the place of what ended the run
+        _log.warning("the run report cannot be written: %s", error)
 
 
 class _Run:

@@ -132,7 +132,11 @@ def delete_parts(store: ObjectStore, run_id: str, adopted: Iterable[str]) -> Non
 def _read_documents(store: ObjectStore, part: str) -> pa.Table:
     sha256 = PurePosixPath(part).name
     data = read_verified(store, part + _DOCUMENTS_SUFFIX, sha256)
-    table = pq.read_table(pa.BufferReader(data))
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except pa.ArrowInvalid as error:
+        message = f"{store.url}/{part}: not a staged part: {error}"
+        raise ChecksumError(message) from error
     metadata = table.schema.metadata
     return schema.ensure_schema(table, schema.STAGED, part).replace_schema_metadata(metadata)
 

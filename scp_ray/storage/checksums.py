@@ -65,7 +65,7 @@ def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], ca
 
 def _mismatch(store: ObjectStore, key: str) -> ChecksumError:
     message = (
-        f"{store.url}/{key}: its bytes are not those that the manifest names; "
-        "restore it, or build the index again"
+        f"{store.url}/{key}: its bytes are not those that were written; restore it, or delete it "
+        "and index again: what it held is then done again"
     )
     return ChecksumError(message)

@@ -61,7 +61,9 @@ class LocalObjectStore:
             except ObjectNotFoundError:
                 current = None
             if current != expected:
-                message = f"{self.url}/{key}: changed by somebody else since it was read"
+                message = (
+                    f"{self.url}/{key}: changed by somebody else since it was read; run it again"
+                )
                 raise PreconditionFailedError(message)
             self.write(key, data)
         return hashlib.sha256(data).hexdigest()
@@ -137,8 +139,11 @@ def _raise_unreadable(error: OSError) -> None:
 def _stat(path: Path, key: str) -> Iterator[StoredObject]:
     try:
         status = path.stat()
-    except FileNotFoundError:  # removed, or a dangling link, since the folder was read
-        return
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP}:  # removed meanwhile, or a link to nothing
+            return
+        message = f"cannot look at {path}: {error.strerror}"
+        raise StorageError(message) from error
     yield StoredObject(key, status.st_size, f"{status.st_mtime_ns}-{status.st_size}")
 
 

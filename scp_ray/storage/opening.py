@@ -14,13 +14,20 @@ def open_store(address: str) -> ObjectStore:
         address: A folder, or a ``file://`` URL of one.
 
     Raises:
-        ConfigError: If the scheme is not one that this version stores on.
+        ConfigError: If the scheme is not one that this version stores on, or it is no folder.
     """
     scheme, separator, rest = address.partition("://")
     if separator and scheme != "file":
         message = f"{address}: cannot store on {scheme}://; give a folder"
         raise ConfigError(message)
-    return LocalObjectStore(Path(rest if separator else address).expanduser())
+    if not address.strip():
+        message = "the address of a corpus or an index is empty"
+        raise ConfigError(message)
+    path = Path(rest if separator else address).expanduser()
+    if path.exists() and not path.is_dir():
+        message = f"{address} is a file; give a folder"
+        raise ConfigError(message)
+    return LocalObjectStore(path)
 
 
 def open_existing(address: str) -> ObjectStore:

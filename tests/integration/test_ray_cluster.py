@@ -80,10 +80,24 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     command = [RAY, "start", "--head", "--block", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
     command += [f"--port={ports['port']}", f"--dashboard-port={ports['dashboard-port']}"]
     command += ["--dashboard-host=127.0.0.1", "--disable-usage-stats"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as head:
+    head = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    try:
         _wait_until_open(int(ports["dashboard-port"]))
         yield environment
-        head.terminate()  # ends what it started, and no other cluster of this machine
+    finally:
+        _end_processes_of(str(token))
+        head.wait(timeout=60)
+
+
+def _end_processes_of(token: str) -> None:
+    """End the processes that have this token, and so no other cluster of this machine."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            is_ours = token.encode() in (process / "environ").read_bytes()
+            if is_ours and int(process.name) != os.getpid():
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:  # it ended meanwhile, or is another user's
+            continue
 
 
 def _wait_until_open(port: int) -> None:

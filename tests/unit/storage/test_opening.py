@@ -26,5 +26,11 @@ def test_corpus_must_exist(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such folder"):
         open_existing(str(tmp_path / "absent"))
     (tmp_path / "file").write_text("x")
-    with pytest.raises(ConfigError, match="no such folder"):
+    with pytest.raises(ConfigError, match="is a file; give a folder"):
         open_existing(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_empty_address_is_not_this_folder(address: str) -> None:
+    with pytest.raises(ConfigError, match="is empty"):
+        open_store(address)
