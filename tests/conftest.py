@@ -34,7 +34,8 @@ def ray_cluster(_ray_ends_with_the_session: None) -> None:
     from scp_ray.pipeline.ray_executor import connect
 
     if not ray.is_initialized():
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+        ray.init("local", num_cpus=2, **quiet)
     connect()
 
 

@@ -131,7 +131,7 @@ class LocalObjectStore:
 
 def _raise_unreadable(error: OSError) -> None:
     """Stop a listing at a folder that cannot be read: its objects must not pass for gone."""
-    if not isinstance(error, FileNotFoundError):
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
         message = f"cannot list {error.filename}: {error.strerror}"
         raise StorageError(message) from error
 

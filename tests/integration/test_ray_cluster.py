@@ -87,6 +87,9 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     finally:
         _end_processes_of(str(token))
         head.wait(timeout=60)
+        trace = Path("/tmp/ray/ray_current_cluster")  # noqa: S108 - where `ray start` puts it
+        if trace.exists() and trace.read_text().endswith(f":{ports['port']}"):
+            trace.unlink()
 
 
 def _end_processes_of(token: str) -> None:
