@@ -25,6 +25,7 @@ format: $(INSTALLED)
 bench: $(INSTALLED)  ## the benchmarks, and the README's table from their results
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_query.py
+	$(BIN)/python benchmarks/bench_retrieval.py
 	$(BIN)/python benchmarks/table.py --write README.md
 
 $(INSTALLED): requirements.lock pyproject.toml

@@ -1,0 +1,67 @@
+"""Measure how often the right passage is found: plain chunks against CHOP + SCP-HNSW.
+
+Writes ``results/bench_retrieval.json``.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from benchmarks.environment import capture
+from benchmarks.figures import ROOT, Result, say
+from scp_ray.config import load_settings
+from scp_ray.evaluation.metrics import CUTOFF, evaluate
+from scp_ray.evaluation.queries import Query, read_queries
+from scp_ray.evaluation.relevance import HitSpan
+from scp_ray.evaluation.report import Figures, figures
+from scp_ray.pipeline.ray_executor import RayExecutor, connect
+from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.searcher import LocalSearcher
+
+SYSTEMS = {
+    "plain": ["chop.annotator=none", "retrieval.position_weight=0"],
+    "chop": [],
+}
+
+
+def main() -> None:
+    """Index the corpus with each system, ask every question, and write the figures."""
+    args = _parser().parse_args()
+    environment = capture(load_settings(None, [], {}), args.corpus)
+    queries = read_queries(args.queries)
+    connect()
+    with tempfile.TemporaryDirectory() as folder:
+        measured = {
+            name: _measure(args.corpus, queries, assignments, Path(folder) / name)
+            for name, assignments in SYSTEMS.items()
+        }
+    path = Result(environment, {"systems": SYSTEMS}, measured).write("bench_retrieval")
+    say(f"wrote {path.relative_to(ROOT)}: {measured}")
+
+
+def _measure(corpus: Path, queries: list[Query], assignments: list[str], index: Path) -> Figures:
+    settings = load_settings(None, assignments, {})
+    index_corpus(IndexRequest(str(corpus), str(index), settings), RayExecutor(settings), say)
+    searcher = LocalSearcher.open(str(index), settings)
+    replies: dict[str, list[HitSpan]] = {}
+    for query in queries:
+        results = searcher.answer(QueryRequest(query=query.query, top_k=CUTOFF)).results
+        replies[query.query_id] = [
+            HitSpan(result.doc_id, result.char_start, result.char_end) for result in results
+        ]
+    return figures(evaluate(queries, replies))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    examples = ROOT / "examples"
+    parser.add_argument("--corpus", type=Path, default=examples / "manuals", help="documents")
+    parser.add_argument(
+        "--queries", type=Path, default=examples / "manual_queries.jsonl", help="questions"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()
