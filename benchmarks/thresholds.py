@@ -88,8 +88,8 @@ class Verdict:
 
 
 def shown_number(value: float) -> str:
-    """Return a number for people: three digits, or all digits of its whole part."""
-    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.3g}"
+    """Return a number for people: four digits, or all digits of its whole part."""
+    return f"{value:,.0f}" if abs(value) >= _WHOLE_FROM else f"{value:.4g}"
 
 
 def read_thresholds(path: Path = THRESHOLDS) -> list[Threshold]:

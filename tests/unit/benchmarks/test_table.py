@@ -42,7 +42,7 @@ def test_table_has_figures_and_where_they_are_from(
     assert capsys.readouterr().out == (
         "| Figure | Measured | Required |\n"
         "|---|---|---|\n"
-        "| Ours against theirs | 1.12 | at most 1.2 |\n"
+        "| Ours against theirs | 1.125 | at most 1.2 |\n"
         "\n"
         "- `bench`: 2030-01-02, commit 0123456789+, 2 cores of Example 9000, 16 GiB, no GPU; "
         "torch 2, faiss-cpu 1, ray 3; data examples/manuals\n"

@@ -48,7 +48,7 @@ def test_requirement_names_the_limits() -> None:
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(0.91234, "0.912"), (24.31, "24.3"), (999.0, "999"), (1832.4, "1,832"), (1e5, "100,000")],
+    [(0.91234, "0.9123"), (24.31, "24.31"), (999.0, "999"), (1832.4, "1,832"), (1e5, "100,000")],
 )
 def test_shown_number(value: float, expected: str) -> None:
     assert shown_number(value) == expected
