@@ -10,13 +10,11 @@ from pathlib import Path
 from benchmarks.environment import capture
 from benchmarks.figures import ROOT, Result, say
 from scp_ray.config import load_settings
-from scp_ray.evaluation.metrics import CUTOFF, evaluate
 from scp_ray.evaluation.queries import Query, read_queries
-from scp_ray.evaluation.relevance import HitSpan
 from scp_ray.evaluation.report import Figures, figures
 from scp_ray.pipeline.ray_executor import RayExecutor, connect
 from scp_ray.pipeline.run import IndexRequest, index_corpus
-from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.measuring import measure_searcher
 from scp_ray.serve.searcher import LocalSearcher
 
 SYSTEMS = {
@@ -44,13 +42,7 @@ def _measure(corpus: Path, queries: list[Query], assignments: list[str], index: 
     settings = load_settings(None, assignments, {})
     index_corpus(IndexRequest(str(corpus), str(index), settings), RayExecutor(settings), say)
     searcher = LocalSearcher.open(str(index), settings)
-    replies: dict[str, list[HitSpan]] = {}
-    for query in queries:
-        results = searcher.answer(QueryRequest(query=query.query, top_k=CUTOFF)).results
-        replies[query.query_id] = [
-            HitSpan(result.doc_id, result.char_start, result.char_end) for result in results
-        ]
-    return figures(evaluate(queries, replies))
+    return figures(measure_searcher(searcher, queries, say))
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -245,9 +245,9 @@ class Settings(Section):
             ConfigError: If a value is out of range.
         """
         given = {key: value for key, value in values.items() if value is not None}
-        tree = self.model_dump()
-        tree[section] |= given
-        return _validated(tree)
+        changed = getattr(self, section).model_dump() | given
+        checked = getattr(_validated({section: changed}), section)
+        return self.model_copy(update={section: checked})
 
     def query_params(self, *, exact: bool | None = None, **overrides: Any) -> QueryParams:
         """Build the parameters of one query; an override of None keeps the setting.

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,14 @@ class _Embedded:
     embeddings: Float32Array
     num_shortened: int
     embed_s: float
+
+
+class _Prefixed(NamedTuple):
+    """Prefix and embedded text of each chunk of a document."""
+
+    prefixes: list[str]
+    texts: list[str]
+    num_shortened: int
 
 
 class EmbedStage:
@@ -107,23 +115,17 @@ class EmbedStage:
 
     def _embed_together(self, items: list[WorkItem]) -> list[_Embedded]:
         started = time.perf_counter()
-        prefixed = [self._prefixes(item) for item in items]
-        texts = [
-            embedding_text(prefix, chunk)
-            for item, (prefixes, _) in zip(items, prefixed, strict=True)
-            for prefix, chunk in zip(prefixes, item.chunk_texts, strict=True)
-        ]
+        prefixed = [self._prefixed(item) for item in items]
+        texts = [text for one in prefixed for text in one.texts]
         embeddings = self._encoder.encode(texts)
         per_chunk_s = (time.perf_counter() - started) / len(texts)
         ends = np.cumsum([len(item.spans) for item in items])[:-1]
         return [
-            _Embedded(item, prefixes, vectors, shortened, per_chunk_s * len(item.spans))
-            for item, (prefixes, shortened), vectors in zip(
-                items, prefixed, np.split(embeddings, ends), strict=True
-            )
+            _Embedded(item, one.prefixes, vectors, one.num_shortened, per_chunk_s * len(item.spans))
+            for item, one, vectors in zip(items, prefixed, np.split(embeddings, ends), strict=True)
         ]
 
-    def _prefixes(self, item: WorkItem) -> tuple[list[str], int]:
+    def _prefixed(self, item: WorkItem) -> _Prefixed:
         """Render each chunk's prefix in the room that the chunk leaves; count the shortened."""
         chunks = item.chunk_texts
         room = [self._encoder.max_tokens - span.num_tokens for span in item.spans]
@@ -131,16 +133,16 @@ class EmbedStage:
             self._render(annotation.cnm, min(self._budget, left))
             for annotation, left in zip(item.annotations, room, strict=True)
         ]
-        joined = [
+        texts = [
             embedding_text(prefix, chunk) for prefix, chunk in zip(prefixes, chunks, strict=True)
         ]
-        counts = self._encoder.tokenizer.count_tokens(joined)
+        counts = self._encoder.tokenizer.count_tokens(texts)
         shortened = sum(left < self._budget for left in room)
         for row, count in enumerate(counts):
             if count > self._encoder.max_tokens and prefixes[row]:
-                prefixes[row] = ""  # joining made more tokens than the parts had
+                prefixes[row], texts[row] = "", chunks[row]  # joining made more tokens
                 shortened += 1
-        return prefixes, shortened
+        return _Prefixed(prefixes, texts, shortened)
 
     def _rendered(self, cnm: Cnm, budget: int) -> str:
         return render_prefix(cnm, self._encoder.tokenizer, budget)

@@ -68,15 +68,18 @@ class InProcessExecutor:
 def _batches(tables: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table]:
     """Cut and join tables into batches of ``batch_rows``; the last may be shorter."""
     waiting: list[pa.Table] = []
+    room = batch_rows
     for table in tables:
-        for start in range(0, table.num_rows, batch_rows):
-            waiting.append(table.slice(start, batch_rows))
-            joined = pa.concat_tables(waiting)
-            if joined.num_rows >= batch_rows:
-                yield joined.slice(0, batch_rows)
-                joined = joined.slice(batch_rows)
-            waiting = [joined] if joined.num_rows else []
-    yield from waiting
+        start = 0
+        while start < table.num_rows:
+            waiting.append(table.slice(start, room))
+            start += waiting[-1].num_rows
+            room -= waiting[-1].num_rows
+            if not room:
+                yield pa.concat_tables(waiting)
+                waiting, room = [], batch_rows
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _through(stage: Stage, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:

@@ -95,7 +95,8 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     """
     corpus = open_existing(request.corpus)
     settings = request.settings
-    state = read_state(open_store(request.index))
+    index = open_store(request.index)
+    state = read_state(index)
     progress(f"loading the encoder {settings.embedding.model}")
     encoder = describe_encoder(executor, settings)
     files, skipped = list_inputs(corpus)
@@ -105,7 +106,7 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     annotator = make_annotator(settings.chop)
     shaping = (PARSER_REVISION, annotator.revision, PREFIX_REVISION, encoder.revision)
     identity = fingerprint(settings, *shaping)
-    published = published_documents(open_store(request.index), state.manifest)
+    published = published_documents(index, state.manifest)
     plan = plan_corpus(inventory, published, identity, settings.index.num_shards)
     plan = replace(
         plan,
@@ -119,13 +120,15 @@ def _without_unnameable(
     files: list[StoredObject],
 ) -> tuple[list[StoredObject], list[Quarantined]]:
     """Set aside files whose name is not Unicode: no table or report could hold it."""
-    nameable = [file for file in files if _printable(file.key) == file.key]
-    detail = "its name is not valid UTF-8; rename it"
-    unnameable = [
-        Quarantined(_printable(file.key), QuarantineReason.UNREADABLE, detail)
-        for file in files
-        if _printable(file.key) != file.key
-    ]
+    nameable: list[StoredObject] = []
+    unnameable: list[Quarantined] = []
+    for file in files:
+        name = _printable(file.key)
+        if name == file.key:
+            nameable.append(file)
+        else:
+            detail = "its name is not valid UTF-8; rename it"
+            unnameable.append(Quarantined(name, QuarantineReason.UNREADABLE, detail))
     return nameable, unnameable
 
 

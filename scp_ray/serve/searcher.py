@@ -11,7 +11,6 @@ from scp_ray.embedding.factory import load_encoder
 from scp_ray.errors import ConfigError, EncoderError
 from scp_ray.protocols import Encoder, Float32Array
 from scp_ray.records import PriorScope, QueryParams
-from scp_ray.retrieval.filters import parse_filter
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.reply import Findings, build_reply
 from scp_ray.serve.shard_group import ShardGroup
@@ -132,8 +131,6 @@ class LocalSearcher:
         with watch.measure("total"):
             with watch.measure("encode"):
                 vector = question_vector(request, self._encoder)
-            if request.filter is not None:
-                parse_filter(request.filter)
             with watch.measure("search"):
                 outcome = self._group.search(vector, params, request.filter)
             with watch.measure("fetch"):

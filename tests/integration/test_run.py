@@ -42,6 +42,12 @@ def doc_ids(tmp_path: Path, manifest: Manifest) -> list[str]:
     return sorted(pa.concat_tables(tables)["doc_id"].to_pylist())
 
 
+def crash() -> None:
+    """Fail as no code of ours would."""
+    message = "a crash"
+    raise RuntimeError(message)
+
+
 class StoppingExecutor(InProcessExecutor):
     """Raises after some outcomes of the stages came out, as a crash or a signal would."""
 
@@ -176,10 +182,6 @@ def test_more_shards_than_documents(run: Run, manifest: ReadManifest) -> None:
 def test_failed_run_is_finished_by_the_next(
     run: Run, manifest: ReadManifest, tmp_path: Path, after: int
 ) -> None:
-    def crash() -> None:
-        message = "a crash"
-        raise RuntimeError(message)
-
     with pytest.raises(RuntimeError, match="a crash"):
         run("cluster.documents_per_batch=3", executor=StoppingExecutor(after, crash))
     assert not (tmp_path / "index" / "CURRENT").exists()
@@ -195,10 +197,6 @@ def test_failed_run_is_finished_by_the_next(
 def test_damaged_staged_part_is_done_again(
     run: Run, manifest: ReadManifest, tmp_path: Path, kind: str
 ) -> None:
-    def crash() -> None:
-        message = "a crash"
-        raise RuntimeError(message)
-
     with pytest.raises(RuntimeError, match="a crash"):
         run("cluster.documents_per_batch=3", executor=StoppingExecutor(2, crash))
     for part in (tmp_path / "index" / "runs").rglob(f"*.{kind}.parquet"):
@@ -212,10 +210,6 @@ def test_damaged_staged_part_is_done_again(
 def test_document_edited_between_stop_and_resume_is_published_as_edited(
     run: Run, manifest: ReadManifest, corpus: Path, write_manual: WriteManual
 ) -> None:
-    def crash() -> None:
-        message = "a crash"
-        raise RuntimeError(message)
-
     with pytest.raises(RuntimeError, match="a crash"):
         run(
             "cluster.documents_per_batch=6",
@@ -273,6 +267,24 @@ def test_documents_lost_by_another_encoder_are_guarded(
     with pytest.raises(RemovalGuardError, match="6 of 12 .* would be missing"):
         run("embedding.model=hash://16")
     assert manifest().generation == 1
+
+
+@pytest.mark.parametrize("name", ["chunks.arrow", "index.faiss", "documents.parquet"])
+@pytest.mark.parametrize("damage", ["missing", "cut"])
+def test_damaged_shard_is_made_again(
+    run: Run, manifest: ReadManifest, tmp_path: Path, name: str, damage: str
+) -> None:
+    run()
+    before = manifest().shards
+    victim = tmp_path / "index" / str(before[0].folder) / name
+    victim.unlink() if damage == "missing" else victim.write_bytes(victim.read_bytes()[:-9])
+    report = run()
+    assert report.documents["new"] == before[0].num_documents
+    assert report.shards["built"] == 1
+    assert manifest().shards == before
+    run(index="fresh")
+    assert manifest("fresh").shards == before
+    assert victim.stat().st_size == before[0].files[name].size_bytes
 
 
 def test_raised_recall_floor_is_held_for_shards_that_did_not_change(

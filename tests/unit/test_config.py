@@ -94,6 +94,15 @@ def test_fingerprint_follows_revisions() -> None:
     assert fingerprint(Settings(), "a", "b") != fingerprint(Settings(), "a", "c")
 
 
+def test_one_section_is_changed_and_checked() -> None:
+    settings = load_settings(None, ["index.m=16"], {})
+    changed = settings.with_values("serve", port=9000, host=None)
+    assert (changed.serve.port, changed.serve.host) == (9000, settings.serve.host)
+    assert changed.index == settings.index
+    with pytest.raises(ConfigError, match=r"serve\.port: .*got 0"):
+        settings.with_values("serve", port=0)
+
+
 def test_query_params_take_overrides() -> None:
     params = Settings().query_params(top_k=9, position_weight=None, exact=True)
     assert (params.top_k, params.exact) == (9, True)

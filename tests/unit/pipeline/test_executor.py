@@ -36,6 +36,31 @@ def test_stages_are_chained_in_batches_and_made_once() -> None:
     assert Counting.made == 1
 
 
+class Splitting:
+    """Yields each row in a table of its own."""
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        for row in range(batch.num_rows):
+            yield batch.slice(row, 1)
+
+
+class Sizing:
+    """Yields the rows of each batch, as a list."""
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        yield pa.table({"rows": [batch["n"].to_pylist()]})
+
+
+def test_small_tables_are_joined_and_large_ones_cut() -> None:
+    stages = [StageSpec("split", Splitting, 100), StageSpec("size", Sizing, 3)]
+    joined = [
+        t["rows"][0].as_py() for t in InProcessExecutor().run(pa.table({"n": range(7)}), stages)
+    ]
+    assert joined == [[0, 1, 2], [3, 4, 5], [6]]
+    cut = InProcessExecutor().run(pa.table({"n": range(7)}), [StageSpec("size", Sizing, 3)])
+    assert [t["rows"][0].as_py() for t in cut] == joined
+
+
 def test_no_rows_no_calls() -> None:
     stage = StageSpec("double", Doubling, 2)
     assert list(InProcessExecutor().run(pa.table({"n": []}), [stage])) == []
