@@ -57,7 +57,6 @@ class ShardColumns:
 
     def __init__(self, rows: pa.Table, documents: pa.Table) -> None:
         self._rows = rows
-        self._stored = rows.select(_STORED)
         self._documents = documents
         self._doc_ids = _values(documents, schema.DOC_ID)
         self._chunk_index = integers(rows, schema.CHUNK_INDEX)
@@ -84,12 +83,7 @@ class ShardColumns:
 
     def stored_chunks(self, rows: Sequence[int]) -> list[StoredChunk]:
         """Return what is stored of some rows, in the order given."""
-        taken = self._stored.take(pa.array(rows, pa.int64())).to_pylist()
-        documents = self._document[np.asarray(rows, dtype=np.int64)].tolist()
-        return [
-            self._stored_chunk(values, document)
-            for values, document in zip(taken, documents, strict=True)
-        ]
+        return [self._stored_chunk(row) for row in rows]
 
     def filter_column(self, field: str) -> FilterColumn:
         """Return a field that ``retrieval.filters`` knows, over all rows."""
@@ -100,7 +94,9 @@ class ShardColumns:
             return self._cnm_columns[field]
         return FilterColumn(self._doc_ids, self._document)
 
-    def _stored_chunk(self, values: dict[str, Any], document: int) -> StoredChunk:
+    def _stored_chunk(self, row: int) -> StoredChunk:
+        values = {name: self._rows.column(name)[row].as_py() for name in _STORED}
+        document = int(self._document[row])
         return StoredChunk(
             key=ChunkKey(self._doc_ids[document], values[schema.CHUNK_INDEX]),
             num_chunks=int(self._num_chunks[document]),
