@@ -42,7 +42,7 @@ def _measure(corpus: Path, queries: list[Query], assignments: list[str], index: 
     settings = load_settings(None, assignments, {})
     index_corpus(IndexRequest(str(corpus), str(index), settings), RayExecutor(settings), say)
     searcher = LocalSearcher.open(str(index), settings)
-    return figures(measure_searcher(searcher, queries, say))
+    return figures(measure_searcher(searcher, queries, say).ranking)
 
 
 def _parser() -> argparse.ArgumentParser:

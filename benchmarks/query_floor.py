@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scp_ray.config import IndexConfig, RetrievalConfig
 from scp_ray.index.shard_files import GRAPH_FILE
 from scp_ray.protocols import Float32Array
 from scp_ray.records import PositionPrior
 from scp_ray.retrieval.positional_code import first_pass_vector, second_pass_vector
+from scp_ray.sections import IndexConfig, RetrievalConfig
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -20,6 +20,7 @@ from scp_ray.embedding.sentence_transformer import SentenceTransformerEncoder
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.two_pass import prior_of
 from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.question import QuestionReader, open_term_statistics
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.checksums import fetch_verified
@@ -62,7 +63,9 @@ class OpenIndex:
         self.group = ShardGroup.open(
             str(index), self.manifest, [entry.shard_id for entry in entries], settings
         )
-        self.searcher = LocalSearcher(self.manifest, self.group, self.encoder, settings)
+        terms = open_term_statistics(store, self.manifest, settings)
+        self.reader = QuestionReader(self.encoder, terms)
+        self.searcher = LocalSearcher(self.manifest, self.group, self.reader, settings)
         folders = [
             fetch_verified(store, str(entry.folder), entry.checksums, index) for entry in entries
         ]
@@ -148,10 +151,10 @@ def _selection(opened: OpenIndex, questions: Sequence[str]) -> dict[str, float]:
     second_pass = opened.group.second_pass
     runs: list[dict[str, float]] = []
     for question in questions:
-        query = opened.encoder.encode_query([question])[0]
-        prior = prior_of(opened.group.first_pass(query, params, None), params)
-        selection, with_gap_ms = _timed_ms(partial(second_pass, query, prior, params, None))
-        _, without_gap_ms = _timed_ms(partial(second_pass, query, prior, without_gap, None))
+        asked, _ = opened.reader.read(QueryRequest(query=question))
+        prior = prior_of(opened.group.first_pass(asked.vector, params, None), params)
+        selection, with_gap_ms = _timed_ms(partial(second_pass, asked, prior, params, None))
+        _, without_gap_ms = _timed_ms(partial(second_pass, asked, prior, without_gap, None))
         candidates = [decision.candidate for decision in selection.decisions]
         gaps = {"top_k": params.top_k, "min_index_gap": params.min_index_gap}
         _, rule_ms = _timed_ms(partial(select_with_gap, candidates, **gaps))

@@ -8,10 +8,10 @@ import faiss
 
 from benchmarks.figures import say, spreads
 from benchmarks.shard_rows import ShardRows
-from scp_ray.config import IndexConfig
 from scp_ray.index.build import ShardBuildReport, build_shard
 from scp_ray.index.shard_files import embedding_matrix
 from scp_ray.retrieval.positional_code import store_vectors
+from scp_ray.sections import IndexConfig
 
 
 def measure_build(

@@ -38,14 +38,19 @@ class ShardRows(NamedTuple):
         )
 
 
-def stored_rows(index: Path) -> ShardRows:
-    """Return all rows of the current generation of an index in a folder."""
+def shard_folders(index: Path) -> list[Path]:
+    """Return the files' folder of every shard with documents of an index in a folder."""
     store = open_store(str(index))
-    folders = [
+    return [
         fetch_verified(store, entry.folder, entry.checksums, index)
         for entry in load_current(store).shards
         if entry.folder is not None
     ]
+
+
+def stored_rows(index: Path) -> ShardRows:
+    """Return all rows of the current generation of an index in a folder."""
+    folders = shard_folders(index)
     chunks = pa.concat_tables(
         read_chunks(folder).replace_schema_metadata(None) for folder in folders
     )
@@ -70,7 +75,7 @@ def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -
     doc_ids = _numbered(copies.tolist(), texts(chunks, schema.DOC_ID))
     _, inverse, counts = np.unique(doc_ids, return_inverse=True, return_counts=True)
     vectors = jittered(embedding_matrix(chunks), COSINE, generator)
-    chunks = _with_columns(
+    chunks = with_columns(
         chunks,
         {
             schema.DOC_ID: pa.array(doc_ids),
@@ -99,7 +104,7 @@ def _copied_documents(documents: pa.Table, counts: Int64Array) -> pa.Table:
     copies, originals = np.divmod(np.arange(len(counts)), documents.num_rows)
     taken = documents.take(originals).combine_chunks()
     doc_ids = _numbered(copies.tolist(), texts(taken, schema.DOC_ID))
-    return _with_columns(
+    return with_columns(
         taken, {schema.DOC_ID: pa.array(doc_ids), schema.NUM_CHUNKS: pa.array(counts)}
     )
 
@@ -108,7 +113,8 @@ def _numbered(copies: list[int], doc_ids: list[str]) -> list[str]:
     return [f"{copy:06d}/{doc_id}" for copy, doc_id in zip(copies, doc_ids, strict=True)]
 
 
-def _with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
+def with_columns(table: pa.Table, columns: dict[str, Any]) -> pa.Table:
+    """Return a table with the values of some columns replaced."""
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), values)

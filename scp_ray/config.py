@@ -10,214 +10,32 @@ import difflib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ValidationError
 
 from scp_ray.errors import ConfigError
-from scp_ray.records import PriorScope, QueryParams
+from scp_ray.records import QueryParams
+from scp_ray.sections import (
+    ChopConfig,
+    ChunkingConfig,
+    ClusterConfig,
+    ContextConfig,
+    CorpusConfig,
+    EmbeddingConfig,
+    IndexConfig,
+    LexicalConfig,
+    PublishConfig,
+    RerankConfig,
+    RetrievalConfig,
+    SearchMode,
+    Section,
+    ServeConfig,
+)
 
 ENV_PREFIX = "SCP_RAY__"
-
-Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
-PositiveInt = Annotated[int, Field(ge=1)]
-
-
-class AnnotatorName(StrEnum):
-    """Which annotator writes the CNMs."""
-
-    NONE = "none"
-    HEURISTIC = "heuristic"
-
-
-class Dtype(StrEnum):
-    """Number format of the encoder's weights and activations; vectors are float32 always."""
-
-    FLOAT32 = "float32"
-    BFLOAT16 = "bfloat16"
-
-
-class SearchMode(StrEnum):
-    """How a shard finds its nearest vectors."""
-
-    HNSW = "hnsw"
-    EXACT = "exact"
-
-
-class Section(BaseModel):
-    """A group of settings: frozen, no unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class CorpusConfig(Section):
-    """Reading and parsing.
-
-    Attributes:
-        max_document_bytes: Larger inputs, and larger texts, are quarantined as oversized.
-    """
-
-    max_document_bytes: PositiveInt = 512 * 1024 * 1024
-
-
-class ChunkingConfig(Section):
-    """Token windows, in tokens of the encoder.
-
-    Attributes:
-        chunk_size_tokens: Tokens of a window.
-        overlap_tokens: Tokens that two neighbouring windows share.
-        prefix_budget_tokens: Most tokens that the CNM prefix may add to a chunk.
-    """
-
-    chunk_size_tokens: Annotated[int, Field(ge=8)] = 200
-    overlap_tokens: Annotated[int, Field(ge=0)] = 50
-    prefix_budget_tokens: Annotated[int, Field(ge=0)] = 40
-
-    @model_validator(mode="after")
-    def _overlap_is_shorter(self) -> Self:
-        if self.overlap_tokens >= self.chunk_size_tokens:
-            message = (
-                f"chunking.overlap_tokens ({self.overlap_tokens}) must be less than "
-                f"chunking.chunk_size_tokens ({self.chunk_size_tokens})"
-            )
-            raise ValueError(message)
-        return self
-
-
-class ChopConfig(Section):
-    """CHOP annotation.
-
-    Attributes:
-        annotator: ``heuristic`` (deterministic, no model) or ``none`` (no prefix).
-        document_fallback: Whether a field that a span leaves missing is taken from the
-            document's own signature, the one of its first span.
-    """
-
-    annotator: AnnotatorName = AnnotatorName.HEURISTIC
-    document_fallback: bool = True
-
-
-class EmbeddingConfig(Section):
-    """The encoder.
-
-    Attributes:
-        model: A sentence-transformers name or folder.
-        dtype: ``float32`` or ``bfloat16``.
-        batch_size: Texts of one forward pass.
-        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
-        gpus_per_actor: GPUs, or the share of one, that an embedding actor takes; None = 1 where
-            the cluster has GPUs, else 0.
-        num_threads: CPU threads of one encoder; 0 = the node's CPUs over its embedding actors.
-    """
-
-    model: str = "all-MiniLM-L6-v2"
-    dtype: Dtype = Dtype.FLOAT32
-    batch_size: PositiveInt = 32
-    device: Annotated[str, Field(pattern=r"^(auto|cpu|cuda(:\d+)?)$")] = "auto"
-    gpus_per_actor: Annotated[float, Field(ge=0.0)] | None = None
-    num_threads: Annotated[int, Field(ge=0)] = 0
-
-
-class IndexConfig(Section):
-    """Shards and their HNSW graphs.
-
-    Attributes:
-        num_shards: Shards of a generation.
-        m: Links of a node of the graph.
-        ef_construction: Candidates while building.
-        ef_search: Least number of candidates while searching; more when more is asked.
-        positional_code_weight: Weight a of the positional code in the stored vectors.
-        search: ``hnsw``, or ``exact`` for a full scan of each query.
-        build_threads: Threads of one shard build; 1 gives the same bytes every time.
-        min_recall: Build audit: least recall@10 against exact search.
-        audit_queries: Build audit: vectors of the shard that are searched for.
-    """
-
-    num_shards: Annotated[int, Field(ge=1, le=100_000)] = 4
-    m: Annotated[int, Field(ge=4, le=128)] = 32
-    ef_construction: Annotated[int, Field(ge=8, le=4096)] = 200
-    ef_search: Annotated[int, Field(ge=8, le=65_536)] = 128
-    positional_code_weight: Annotated[float, Field(gt=0.0, le=10.0)] = 0.2
-    search: SearchMode = SearchMode.HNSW
-    build_threads: PositiveInt = 1
-    min_recall: Fraction = 0.95
-    audit_queries: PositiveInt = 200
-
-
-class RetrievalConfig(Section):
-    """Defaults of a query; each can be set for one query.
-
-    Attributes:
-        top_k: Results.
-        min_index_gap: Least chunk_index distance of two results of a document; 1 = off.
-        position_weight: Weight w of the position term; 0 = plain cosine.
-        first_pass_candidates: First-pass hits that form the prior.
-        prior_temperature: Softmax temperature over their scores.
-        prior_gate: Least concentration at which position counts.
-        prior_scope: ``global``, or ``shard`` to save a round trip.
-    """
-
-    top_k: Annotated[int, Field(ge=1, le=1000)] = 5
-    min_index_gap: PositiveInt = 2
-    position_weight: Annotated[float, Field(ge=0.0, le=1.0)] = 0.02
-    first_pass_candidates: Annotated[int, Field(ge=1, le=1000)] = 20
-    prior_temperature: Annotated[float, Field(gt=0.0)] = 0.05
-    prior_gate: Fraction = 0.2
-    prior_scope: PriorScope = PriorScope.GLOBAL
-
-
-class PublishConfig(Section):
-    """Guards of a commit.
-
-    Attributes:
-        max_removed_fraction: Largest share of the documents that may vanish between two
-            generations without ``--allow-removals``.
-    """
-
-    max_removed_fraction: Fraction = 0.2
-
-
-class ClusterConfig(Section):
-    """How the pipeline uses a Ray cluster; 0 = from what the cluster and the corpus are.
-
-    Attributes:
-        parse_tasks: Most parsing and chunking tasks at once.
-        annotate_actors: Annotator actors.
-        embed_actors: Embedding actors.
-        build_tasks: Most shard builds at once.
-        documents_per_batch: Documents in one call of an actor; 0 = from their mean size.
-        max_restarts: Restarts of an actor, and tries of a task, before the run fails.
-    """
-
-    parse_tasks: Annotated[int, Field(ge=0)] = 0
-    annotate_actors: Annotated[int, Field(ge=0)] = 0
-    embed_actors: Annotated[int, Field(ge=0)] = 0
-    build_tasks: Annotated[int, Field(ge=0)] = 0
-    documents_per_batch: Annotated[int, Field(ge=0)] = 0
-    max_restarts: Annotated[int, Field(ge=0)] = 3
-
-
-class ServeConfig(Section):
-    """The query service.
-
-    Attributes:
-        host: Address to listen on.
-        port: TCP port.
-        num_groups: Deployments that the shards are spread over, at most one per shard.
-        replicas_per_group: Replicas of each.
-        deadline_ms: Most time of a query.
-        max_query_characters: Longer questions are refused.
-    """
-
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=1, le=65_535)] = 8000
-    num_groups: PositiveInt = 1
-    replicas_per_group: PositiveInt = 1
-    deadline_ms: PositiveInt = 2000
-    max_query_characters: PositiveInt = 10_000
 
 
 class Settings(Section):
@@ -228,7 +46,10 @@ class Settings(Section):
     chop: ChopConfig = ChopConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
     index: IndexConfig = IndexConfig()
+    lexical: LexicalConfig = LexicalConfig()
     retrieval: RetrievalConfig = RetrievalConfig()
+    context: ContextConfig = ContextConfig()
+    rerank: RerankConfig = RerankConfig()
     publish: PublishConfig = PublishConfig()
     cluster: ClusterConfig = ClusterConfig()
     serve: ServeConfig = ServeConfig()

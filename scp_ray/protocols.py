@@ -161,3 +161,26 @@ class ObjectStore(Protocol):
     def delete(self, key: str) -> None:
         """Remove an object; no error if there is none."""
         ...
+
+
+class Reranker(Protocol):
+    """Reads a question and a text together and says how well the text answers.
+
+    Attributes:
+        name: Model name or folder, as the settings give it.
+        revision: SHA-256 over what decides its output (weights, tokenizer, dtype).
+    """
+
+    name: str
+    revision: str
+
+    def score(self, question: str, texts: Sequence[str]) -> Float64Array:
+        """Return one score a text, shape (n,), finite, higher is better, in the order given.
+
+        The whole of a text counts, however long it is. A score does not depend on the other texts
+        of the call beyond rounding, and equal texts have equal scores.
+
+        Raises:
+            EncoderError: If the question is too long, or a score is not finite.
+        """
+        ...

@@ -100,6 +100,13 @@ class PriorScope(StrEnum):
     SHARD = "shard"
 
 
+class ContextRule(StrEnum):
+    """What an assembled context is made of."""
+
+    MERGE = "merge"
+    GAP = "gap"
+
+
 @dataclass(frozen=True, slots=True)
 class QueryParams:
     """How one question is to be answered; see ``scp_ray.config.RetrievalConfig`` for defaults.
@@ -107,22 +114,26 @@ class QueryParams:
     Attributes:
         top_k: Results wanted, >= 1.
         min_index_gap: Least distance of chunk_index between two results of a document; 1 = off.
-        position_weight: Weight w of the position term, >= 0; 0 = plain cosine.
+        position_weight: Weight w of the position term, >= 0; 0 leaves position out.
+        lexical_weight: Weight l of the words against the vectors, in [0, 1]; 0 = vectors alone.
         first_pass_candidates: Hits of the first pass that form the prior, >= 1.
         prior_temperature: Softmax temperature over their scores, > 0.
         prior_gate: Least concentration in [0, 1] at which the position term is used.
         prior_scope: One prior for all shards, or one each.
         exact: Scan every vector instead of walking the graph.
+        num_ranked: Chunks of the ranking wanted as it is before the gap rule, >= 0.
     """
 
     top_k: int
     min_index_gap: int
     position_weight: float
+    lexical_weight: float
     first_pass_candidates: int
     prior_temperature: float
     prior_gate: float
     prior_scope: PriorScope = PriorScope.GLOBAL
     exact: bool = False
+    num_ranked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,7 @@ class ScoredChunk:
         position: chunk_index / (num_chunks - 1); 0.5 for a one-chunk document.
         score: ``(1 - l) * semantic_score + l * lexical_score + w * position_score``.
         semantic_score: Cosine of question and chunk, in [-1, 1].
-        lexical_score: BM25 over its bound, in [0, 1]; 0 where the index has no words.
+        lexical_score: BM25 over its bound, in [0, 1]; 0 where words did not count.
         position_score: ``cos(pi (position - mu))`` in [-1, 1]; 0 where no prior applies.
         row: Row of the chunk in its shard's files.
         shard_id: The shard that holds it.
@@ -190,12 +201,22 @@ class Selection:
     Attributes:
         decisions: Every candidate down to the last kept one, in rank order.
         exhausted: True when fewer than ``top_k`` eligible chunks exist and all were seen.
+        ranking: The first ``num_ranked`` chunks of the ranking before the gap rule, in rank
+            order; fewer only where the index has no more.
     """
 
     decisions: tuple[Decision, ...]
     exhausted: bool
+    ranking: tuple[ScoredChunk, ...] = ()
 
     @property
     def kept(self) -> list[ScoredChunk]:
         """The results in rank order."""
         return [decision.candidate for decision in self.decisions if decision.kept]
+
+
+class Stemmer(StrEnum):
+    """What becomes of the endings of words."""
+
+    NONE = "none"
+    LIGHT = "light"

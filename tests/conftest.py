@@ -1,6 +1,7 @@
 """Fixtures that every test may use."""
 
-from collections.abc import Iterator
+import string
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,3 +46,49 @@ def corpus_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "corpus"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def save_tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return a function that saves a cross-encoder of random weights and returns its folder.
+
+    It takes 64 tokens and knows "the", "pump" and "valve", and other words by their letters.
+    """
+
+    def save(num_labels: int = 1, prompt: str | None = None) -> Path:
+        import torch
+        from sentence_transformers import CrossEncoder
+        from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+
+        letters = string.ascii_lowercase + string.digits + ":."
+        special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        known = [*special, *letters, *(f"##{letter}" for letter in letters)]
+        vocabulary = {token: row for row, token in enumerate([*known, "the", "pump", "valve"])}
+        torch.manual_seed(0)
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            max_position_embeddings=64,
+            num_labels=num_labels,
+            initializer_range=0.5,  # scores of other texts are clearly other ones
+        )
+        folder = tmp_path_factory.mktemp("cross-encoder")
+        BertForSequenceClassification(config).save_pretrained(folder)
+        BertTokenizer(vocab=vocabulary).save_pretrained(folder)
+        if prompt is not None:
+            model = CrossEncoder(
+                str(folder), device="cpu", prompts={"ask": prompt}, default_prompt_name="ask"
+            )
+            model.save(str(folder), create_model_card=False)
+        return folder
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def tiny_cross_encoder(save_tiny_cross_encoder: Callable[..., Path]) -> Path:
+    """The folder of a cross-encoder of random weights, as ``rerank.model`` takes it."""
+    return save_tiny_cross_encoder()

@@ -2,8 +2,8 @@
 
 from scp_ray.annotators.heuristic import HeuristicAnnotator
 from scp_ray.annotators.none import NoneAnnotator
-from scp_ray.config import AnnotatorName, ChopConfig
 from scp_ray.protocols import Annotator
+from scp_ray.sections import AnnotatorName, ChopConfig
 
 
 def make_annotator(config: ChopConfig) -> Annotator:

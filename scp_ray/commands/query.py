@@ -14,19 +14,20 @@ from scp_ray.commands.terminal import ExitCode, show, show_json
 from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
 from scp_ray.evaluation.queries import read_queries
-from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.models import ContextModel, QueryReply, QueryRequest
 
 HELP = "ask an index a question"
 DESCRIPTION = """\
 Runs the two-pass query in this process: the first pass finds chunks by meaning alone and learns
-where in a document the answer lies, the second is pulled towards that position, and the gap
-selector keeps overlapping neighbours out of the result.
+where in a document the answer lies, the second adds up meaning, words and nearness to that place,
+and the gap selector keeps overlapping neighbours out of the result.
 """
 EXAMPLES = """\
 examples:
   scp-ray query index/ "RXC-225B: how do I clean the filter?"
   scp-ray query index/ "..." --top-k 10 --min-index-gap 3 --explain
   scp-ray query index/ "..." --filter '{"cnm.model": "RXC-225B"}'
+  scp-ray query index/ "..." --max-context-tokens 1000
   scp-ray query index/ --file queries.jsonl --json > replies.jsonl
 """
 _WIDTH = 100
@@ -47,7 +48,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="least distance of two results of a document, in chunks; 1 = off",
     )
     parser.add_argument(
-        "--position-weight", type=float, metavar="W", help="weight of position; 0 = plain cosine"
+        "--position-weight", type=float, metavar="W", help="weight of position; 0 leaves it out"
+    )
+    parser.add_argument(
+        "--lexical-weight",
+        type=float,
+        metavar="L",
+        help="weight of words against vectors; 0 = vectors alone, 1 = words alone",
+    )
+    parser.add_argument(
+        "--max-context-tokens",
+        type=int,
+        metavar="N",
+        help="also assemble a context of at most N tokens; 0 = none",
     )
     parser.add_argument(
         "--filter", metavar="JSON", help="only chunks for which all of these hold; see docs"
@@ -98,6 +111,8 @@ def _request(args: argparse.Namespace, question: str) -> QueryRequest:
             top_k=args.top_k,
             min_index_gap=args.min_index_gap,
             position_weight=args.position_weight,
+            lexical_weight=args.lexical_weight,
+            max_context_tokens=args.max_context_tokens,
             filter=_filter(args.filter),
             exact=args.exact,
             explain=args.explain,
@@ -140,9 +155,26 @@ def _render(request: QueryRequest, reply: QueryReply) -> str:
         ]
     if not reply.results:
         lines.append("nothing found")
+    lines += [f"note: {one.group}: {one.reason}" for one in reply.degraded]
+    if reply.lexical.unknown_terms and not reply.lexical.known_terms:
+        lines.append("note: the index knows none of these words; vectors decided alone")
+    if reply.context is not None:
+        lines.append(_render_context(reply.context))
     if reply.audit is not None:
         lines.append(_render_audit(reply))
     return "\n".join(lines) + "\n"
+
+
+def _render_context(context: ContextModel) -> str:
+    lines = [f"   context: {context.tokens} tokens, {len(context.skipped)} chunks did not fit"]
+    for passage in context.passages:
+        chunks = ", ".join(map(str, passage.chunk_indexes))
+        span = f"characters {passage.char_start}-{passage.char_end}"
+        lines += [
+            f"   [{passage.doc_id} {span}, chunks {chunks}, score {passage.score:.4f}]",
+            textwrap.indent(passage.text, "   | "),
+        ]
+    return "\n".join(lines)
 
 
 def _render_audit(reply: QueryReply) -> str:
@@ -155,7 +187,10 @@ def _render_audit(reply: QueryReply) -> str:
     lines = [f"   prior: {where}; {'applied' if prior.applied else 'not applied'}", "   decisions:"]
     for candidate, decision in zip(audit.second_pass, audit.decisions, strict=True):
         verdict = "kept" if decision.kept else f"dropped, too near to chunk {decision.near}"
-        terms = f"{candidate.semantic_score:.4f} meaning, {candidate.position_score:+.3f} position"
+        terms = (
+            f"{candidate.semantic_score:.4f} meaning, {candidate.lexical_score:.4f} words, "
+            f"{candidate.position_score:+.3f} position"
+        )
         where = f"{candidate.doc_id} chunk {candidate.chunk_index}"
         lines.append(f"     {candidate.score:.4f} = {terms}  {where}: {verdict}")
     return "\n".join(lines)

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scp_ray.config import ChunkingConfig
 from scp_ray.errors import ConfigError, DocumentError, QuarantineReason
 from scp_ray.protocols import Int64Array, Tokenizer
 from scp_ray.records import ChunkSpan
+from scp_ray.sections import ChunkingConfig
 
 _COUNT_BATCH = 256  # chunk texts that exist at once
 

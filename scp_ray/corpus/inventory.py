@@ -7,7 +7,6 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from scp_ray.config import CorpusConfig
 from scp_ray.corpus.formats import ROW_READERS, extension, is_row_file, is_supported
 from scp_ray.corpus.rows import RowContent
 from scp_ray.corpus.source import local_file, oversized, reading
@@ -23,6 +22,7 @@ from scp_ray.schema import (
     SIZE_BYTES,
     SOURCE_KEY,
 )
+from scp_ray.sections import CorpusConfig
 
 WHOLE_FILE = -1
 """Row index of a document that is a whole file."""

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scp_ray.config import CorpusConfig
 from scp_ray.corpus.formats import FILE_FORMATS, ROW_READERS, extension, is_row_file
 from scp_ray.corpus.inventory import WHOLE_FILE, row_name
 from scp_ray.corpus.rows import Row
@@ -12,6 +11,7 @@ from scp_ray.corpus.source import local_file, oversized, reading
 from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.protocols import ObjectStore
 from scp_ray.records import Document
+from scp_ray.sections import CorpusConfig
 
 _MAX_DETAIL = 300
 

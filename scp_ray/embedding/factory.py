@@ -1,6 +1,5 @@
 """From the settings to the encoder, or to its tokenizer alone."""
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.embedding.hash_encoder import HASH_SCHEME, HashEncoder, hash_encoder_from_name
 from scp_ray.embedding.model_folder import find_model_folder, packaged_folder
 from scp_ray.embedding.sentence_transformer import (
@@ -9,6 +8,7 @@ from scp_ray.embedding.sentence_transformer import (
 )
 from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
 from scp_ray.protocols import Tokenizer
+from scp_ray.sections import EmbeddingConfig
 
 
 def load_encoder(

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from scp_ray.config import Dtype
 from scp_ray.errors import EncoderError
+from scp_ray.sections import Dtype
 
 _DEFAULT_ORGANIZATION: Final = "sentence-transformers"
 _DOWNLOADED: Final = ["*.safetensors", "*.json", "*.txt", "*.model", "*.jinja"]

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.errors import EncoderError
+from scp_ray.sections import EmbeddingConfig
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -22,9 +22,9 @@ def load_model(folder: Path, config: EmbeddingConfig) -> "SentenceTransformer":
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
-    device = _device(config.device)
+    device = torch_device(config.device)
     try:
-        with _no_progress_bar():
+        with no_progress_bar():
             return SentenceTransformer(
                 str(folder),
                 device=device,
@@ -37,7 +37,12 @@ def load_model(folder: Path, config: EmbeddingConfig) -> "SentenceTransformer":
         raise EncoderError(message) from error
 
 
-def _device(wanted: str) -> str:
+def torch_device(wanted: str) -> str:
+    """Return the device that ``embedding.device`` means here.
+
+    Raises:
+        EncoderError: If it is a GPU that is not here.
+    """
     import torch
 
     if wanted == "auto":
@@ -49,7 +54,8 @@ def _device(wanted: str) -> str:
 
 
 @contextmanager
-def _no_progress_bar() -> Iterator[None]:
+def no_progress_bar() -> Iterator[None]:
+    """Keep the library from drawing a bar while it loads a model."""
     from transformers.utils import logging
 
     was_shown = logging.is_progress_bar_enabled()

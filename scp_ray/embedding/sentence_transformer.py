@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.embedding.model_folder import find_model_folder, model_revision
 from scp_ray.embedding.model_loading import load_model
 from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
@@ -14,6 +13,7 @@ from scp_ray.embedding.text_lengths import refuse_long_texts
 from scp_ray.embedding.unit_rows import unit_rows
 from scp_ray.errors import EncoderError
 from scp_ray.protocols import Float32Array
+from scp_ray.sections import EmbeddingConfig
 
 if TYPE_CHECKING:
     import tokenizers

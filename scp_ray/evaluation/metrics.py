@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scp_ray.errors import QueriesFormatError
+from scp_ray.evaluation.pairing import mean, require_pairs
 from scp_ray.evaluation.queries import Query
 from scp_ray.evaluation.relevance import HitSpan, RelevantSpan, is_relevant
 
@@ -59,22 +59,22 @@ class EvaluationReport:
 
     def hit_at(self, k: int) -> float:
         """Share of the questions with a relevant hit among the first ``k``, for k from 1 to 10."""
-        return _mean([outcome.is_hit(k) for outcome in self.outcomes])
+        return mean([outcome.is_hit(k) for outcome in self.outcomes])
 
     @property
     def mrr(self) -> float:
         """MRR@10."""
-        return _mean([outcome.reciprocal_rank for outcome in self.outcomes])
+        return mean([outcome.reciprocal_rank for outcome in self.outcomes])
 
     @property
     def ndcg(self) -> float:
         """NDCG@10."""
-        return _mean([outcome.ndcg for outcome in self.outcomes])
+        return mean([outcome.ndcg for outcome in self.outcomes])
 
     @property
     def document_at_1(self) -> float:
         """Share of the questions whose first hit is of a right document."""
-        return _mean([outcome.is_document_right for outcome in self.outcomes])
+        return mean([outcome.is_document_right for outcome in self.outcomes])
 
 
 def evaluate(
@@ -90,13 +90,7 @@ def evaluate(
         QueriesFormatError: If there is no question, or one has no evidence.
         ValueError: If a question has no reply, or a reply no question.
     """
-    if not queries:
-        message = "there is no query to evaluate"
-        raise QueriesFormatError(message)
-    unpaired = {query.query_id for query in queries} ^ replies.keys()
-    if unpaired:
-        message = f"queries and replies do not pair up: {', '.join(sorted(unpaired))}"
-        raise ValueError(message)
+    require_pairs(queries, replies, "replies")
     return EvaluationReport(tuple(_outcome(query, replies[query.query_id]) for query in queries))
 
 
@@ -124,9 +118,6 @@ def ndcg(hits: Sequence[HitSpan], spans: Sequence[RelevantSpan]) -> float:
 
 
 def _outcome(query: Query, hits: Sequence[HitSpan]) -> QuestionOutcome:
-    if not query.relevant:
-        message = f"query {query.query_id!r} has no relevant span, so it cannot be scored"
-        raise QueriesFormatError(message)
     documents = {span.doc_id for span in query.relevant}
     return QuestionOutcome(
         query.query_id,
@@ -143,7 +134,3 @@ def _first_rank(hits: Sequence[HitSpan], spans: Sequence[RelevantSpan]) -> int |
 
 def _discount(rank: int) -> float:
     return 1.0 / math.log2(rank + 1)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
+from scp_ray.evaluation.evidence import EvidenceReport
 from scp_ray.evaluation.metrics import CUTOFF, HIT_RANKS, EvaluationReport
 
 Figures: TypeAlias = dict[str, int | float]
@@ -24,6 +25,19 @@ def figures(report: EvaluationReport) -> Figures:
     }
     rounded = {name: round(value, _DIGITS) for name, value in metrics.items()}
     return {"n": len(report.outcomes), **rounded}
+
+
+def evidence_figures(report: EvidenceReport, budget: int) -> Figures:
+    """Return the measures of contexts of at most ``budget`` tokens by name, as ``figures`` does.
+
+    The names are ``evidence_recall@<budget>``, ``evidence_precision@<budget>`` and
+    ``context_tokens``.
+    """
+    return {
+        f"evidence_recall@{budget}": round(report.recall, _DIGITS),
+        f"evidence_precision@{budget}": round(report.precision, _DIGITS),
+        "context_tokens": round(report.num_tokens, 1),
+    }
 
 
 def render_table(reports: Mapping[str, EvaluationReport]) -> str:

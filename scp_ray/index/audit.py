@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scp_ray.config import IndexConfig, RetrievalConfig
 from scp_ray.errors import IndexQualityError
 from scp_ray.index.hnsw import HnswGraph
 from scp_ray.index.reachability import reached_nodes
 from scp_ray.protocols import Float32Array
 from scp_ray.retrieval.positional_code import CODE_DIM, positional_code
+from scp_ray.sections import IndexConfig, RetrievalConfig
 
 RECALL_AT = 10
 # Two float32 inner products of one pair of unit vectors differ by less.

@@ -10,15 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from scp_ray import schema
-from scp_ray.config import IndexConfig
+from scp_ray.chop.prefix import embedding_text
 from scp_ray.errors import RowAccountingError
 from scp_ray.index import shard_files
 from scp_ray.index.audit import ShardAudit, audit_graph, require_quality
 from scp_ray.index.columns import integers
 from scp_ray.index.distinct import distinct_rows
 from scp_ray.index.hnsw import HnswGraph
+from scp_ray.index.lexical import write_postings
+from scp_ray.index.postings import Postings, build_postings
 from scp_ray.protocols import Int64Array
 from scp_ray.retrieval.positional_code import position, store_vectors
+from scp_ray.sections import IndexConfig
 
 _MOST_NAMED = 5
 
@@ -34,6 +37,7 @@ class ShardBuildReport:
         audit: How well the graph finds them.
         sort_s: Seconds of sorting and checking rows.
         build_s: Seconds of building the graph.
+        words_s: Seconds of inverting the text.
         audit_s: Seconds of the audit.
         write_s: Seconds of writing the files.
     """
@@ -44,6 +48,7 @@ class ShardBuildReport:
     audit: ShardAudit
     sort_s: float
     build_s: float
+    words_s: float
     audit_s: float
     write_s: float
 
@@ -60,7 +65,7 @@ def build_shard(
     Args:
         rows: The chunks of the shard, ``schema.chunks_schema``.
         documents: Its documents, ``schema.DOCUMENTS``.
-        config: Graph and audit settings.
+        config: Graph, words and audit.
         folder: Exists; files of the same names are replaced.
 
     Raises:
@@ -75,12 +80,15 @@ def build_shard(
     clock.append(time.perf_counter())
     graph, nodes = _build_graph(rows, config)
     clock.append(time.perf_counter())
+    postings = _postings(rows, config)
+    clock.append(time.perf_counter())
     audit = audit_graph(graph, config)
     require_quality(audit, config)
     clock.append(time.perf_counter())
     shard_files.write_chunks(rows, folder, config.positional_code_weight)
     shard_files.write_documents(documents, folder)
     shard_files.write_nodes(nodes, folder)
+    write_postings(postings, folder)
     graph.write(folder / shard_files.GRAPH_FILE)
     clock.append(time.perf_counter())
     return ShardBuildReport(
@@ -133,3 +141,12 @@ def _build_graph(rows: pa.Table, config: IndexConfig) -> tuple[HnswGraph, Int64A
     if len(leaders) < len(vectors):
         vectors = vectors[leaders]
     return HnswGraph.build(vectors, config), nodes
+
+
+def _postings(rows: pa.Table, config: IndexConfig) -> Postings:
+    """Invert what was embedded: prefix and chunk, so that words see the model's name too."""
+    texts = (
+        embedding_text(str(prefix), str(text))
+        for prefix, text in zip(rows[schema.PREFIX], rows[schema.TEXT], strict=True)
+    )
+    return build_postings(texts, config.stemmer)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scp_ray.config import IndexConfig
 from scp_ray.errors import IndexFormatError, IndexQualityError
 from scp_ray.index.reachability import NO_LINK, LinkTable, link_unreached
 from scp_ray.protocols import Float32Array, Int64Array
+from scp_ray.sections import IndexConfig
 
 NORM_TOLERANCE = 1e-3
 MOST_ENTRIES = 4096

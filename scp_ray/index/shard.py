@@ -10,9 +10,11 @@ from scp_ray.errors import IndexFormatError
 from scp_ray.index import shard_files
 from scp_ray.index.columns import ShardColumns, StoredChunk
 from scp_ray.index.hnsw import HnswGraph
+from scp_ray.index.lexical import LexicalIndex, read_postings
 from scp_ray.index.node_rows import NodeRows
 from scp_ray.protocols import Float32Array, Float64Array, Int64Array
 from scp_ray.records import ChunkKey
+from scp_ray.retrieval.bm25 import LexicalQuery
 from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.exact_scan import largest, scan_products
 from scp_ray.retrieval.filters import FilterColumn
@@ -62,6 +64,7 @@ class Shard:
         self.dim = self._embeddings.shape[1]
         self._columns = ShardColumns(rows, documents)
         self._graph = HnswGraph.open(folder / shard_files.GRAPH_FILE)
+        self._lexical = LexicalIndex(read_postings(folder))
         self._ef_search = ef_search
         self._check_fit(folder, nodes)
         self._node_rows = NodeRows(nodes, self._graph.num_nodes)
@@ -89,6 +92,10 @@ class Shard:
         """Implement ``ShardSearcher.embeddings``."""
         return self._embeddings[rows]
 
+    def lexical_scores(self, words: LexicalQuery) -> Float64Array:
+        """Implement ``ShardSearcher.lexical_scores``."""
+        return self._lexical.scores(words)
+
     def filter_column(self, field: str) -> FilterColumn:
         """Implement ``FilterableShard.filter_column``."""
         return self._columns.filter_column(field)
@@ -108,6 +115,7 @@ class Shard:
             self._columns.is_consistent
             and self._graph.dim == self.dim + CODE_DIM
             and len(nodes) == self.num_chunks
+            and self._lexical.num_chunks == self.num_chunks
             and np.all((nodes >= 0) & (nodes < num_nodes))
             and np.bincount(nodes, minlength=num_nodes).all()
         )

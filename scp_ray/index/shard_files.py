@@ -7,6 +7,7 @@
     documents.parquet  ``schema.DOCUMENTS``
     index.faiss        the graph over distinct stored vectors
     nodes.npy          int32, the node of each chunk; equal stored vectors share one
+    lexical.*          the words, see ``scp_ray.index.lexical``
 
 Rows are sorted by doc_id, and by chunk_index. The same rows give the same bytes.
 """
@@ -21,13 +22,14 @@ import pyarrow.parquet as pq
 
 from scp_ray import schema
 from scp_ray.errors import IndexFormatError, SchemaError
+from scp_ray.index.lexical import LEXICAL_FILES
 from scp_ray.protocols import Float32Array, Int64Array
 
 CHUNKS_FILE = "chunks.arrow"
 DOCUMENTS_FILE = "documents.parquet"
 GRAPH_FILE = "index.faiss"
 NODES_FILE = "nodes.npy"
-FILES = (CHUNKS_FILE, DOCUMENTS_FILE, GRAPH_FILE, NODES_FILE)
+FILES = (CHUNKS_FILE, DOCUMENTS_FILE, GRAPH_FILE, NODES_FILE, *LEXICAL_FILES)
 
 _CODE_WEIGHT_KEY = b"positional_code_weight"
 

@@ -28,6 +28,7 @@ from scp_ray.errors import (
 from scp_ray.pipeline.describe_stage import describe_encoder
 from scp_ray.pipeline.embed_stage import StagingTarget
 from scp_ray.pipeline.executor import Executor
+from scp_ray.pipeline.generation_terms import publish_terms
 from scp_ray.pipeline.interrupt import shielded
 from scp_ray.pipeline.parent_documents import published_documents
 from scp_ray.pipeline.plan import (
@@ -42,6 +43,7 @@ from scp_ray.pipeline.report import Progress, RunReport, RunStatus
 from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
 from scp_ray.protocols import StoredObject
+from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
 from scp_ray.storage.opening import open_existing, open_store
 from scp_ray.storage.publish import IndexState, commit, read_state
@@ -358,9 +360,11 @@ class _Run:
 
     def _manifest(self, prepared: Preparation, shards: list[ShardEntry]) -> Manifest:
         settings, parent = self._request.settings, prepared.state.manifest
+        generation = prepared.state.next_generation
+        folder = generation_folder(generation, self._report.run_id)
         return Manifest(
             format_version=FORMAT_VERSION,
-            generation=prepared.state.next_generation,
+            generation=generation,
             run_id=self._report.run_id,
             parent=parent.generation if parent else None,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -376,6 +380,7 @@ class _Run:
                 "scp-ray": __version__,
                 **{name: version(name) for name in ("ray", "faiss-cpu", "sentence-transformers")},
             },
+            terms=publish_terms(self._store, shards, folder),
             shards=shards,
         )
 

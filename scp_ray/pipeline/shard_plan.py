@@ -16,9 +16,10 @@ from scp_ray.pipeline.plan import PublishedDocument
 from scp_ray.pipeline.pools import BUILD_TASK
 from scp_ray.pipeline.report import Progress
 from scp_ray.pipeline.staged_parts import StagedDocument
+from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.storage.manifest import Manifest, ShardEntry
 
-_SHAPING_INDEX_KEYS = ("num_shards", "m", "ef_construction", "positional_code_weight")
+_SHAPING_INDEX_KEYS = ("num_shards", "m", "ef_construction", "positional_code_weight", "stemmer")
 
 
 @dataclass
@@ -58,8 +59,10 @@ def reusable_shards(
 ) -> dict[int, ShardEntry]:
     """Return the shards that need no build: empty ones, and those that stay as they are."""
     entries = {entry.shard_id: entry for entry in parent.shards} if parent else {}
-    same_shape = parent is not None and _shape(parent.settings["index"]) == _shape(
-        settings.index.model_dump()
+    same_shape = (
+        parent is not None
+        and _shape(parent.settings["index"]) == _shape(settings.index.model_dump())
+        and parent.terms.revision == TERMS_REVISION
     )
     reusable: dict[int, ShardEntry] = {}
     for shard_id, content in enumerate(contents):

@@ -9,6 +9,8 @@ import numpy.typing as npt
 from scp_ray.errors import ConfigError
 from scp_ray.protocols import Float32Array, Float64Array, Int64Array
 from scp_ray.records import ChunkKey
+from scp_ray.retrieval.bm25 import LexicalQuery
+from scp_ray.retrieval.exact_scan import largest
 from scp_ray.retrieval.positional_code import CODE_DIM
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
@@ -17,6 +19,8 @@ UNIT_NORM_TOLERANCE = 1e-3
 FLOAT32_ROUNDING = 2.0**-24
 # Roundings of one float32 inner product beside its d additions: stored vector, query, products.
 EXTRA_ROUNDINGS = 16
+# Rows of which the best one stands for all, when the best words of a shard are looked for.
+_GROUP_ROWS = 64
 
 
 class ShardSearcher(Protocol):
@@ -63,6 +67,13 @@ class ShardSearcher(Protocol):
         """Return the rows' unit vectors as the encoder made them, shape (n, dim)."""
         ...
 
+    def lexical_scores(self, words: LexicalQuery) -> Float64Array:
+        """Return BM25 over its bound of every row, in [0, 1], shape (num_chunks,).
+
+        The terms are added up in the order of ``words.idf``, as ``bm25.term_scores`` has them.
+        """
+        ...
+
 
 class CandidateList(NamedTuple):
     """Rows worth scoring in full.
@@ -91,7 +102,7 @@ def check_query(query: Float32Array, dim: int) -> None:
         raise ConfigError(message)
 
 
-def fetch_candidates(
+def nearest_candidates(
     shard: ShardSearcher,
     vector: Float32Array,
     depth: int,
@@ -114,6 +125,8 @@ def fetch_candidates(
         return CandidateList(np.arange(shard.num_chunks), -math.inf)
     if allowed is not None and depth >= np.count_nonzero(allowed):
         return CandidateList(np.flatnonzero(allowed), -math.inf)
+    if not np.any(vector):  # words alone count, and every vector has the same product with it
+        return CandidateList(np.empty(0, dtype=np.int64), 0.0)
     products, rows = shard.nearest(
         vector, depth, exact=exact or allowed is not None, allowed=allowed
     )
@@ -121,6 +134,33 @@ def fetch_candidates(
         products, rows = shard.nearest(vector, depth, exact=True, allowed=allowed)
     last = float(products[-1]) + _rounding_slack(vector)
     return CandidateList(rows, last * math.hypot(1.0, shard.code_weight))
+
+
+def wordy_candidates(scores: Float64Array, depth: int, allowed: BoolArray | None) -> CandidateList:
+    """Return the ``depth`` best rows by their words, or all that have any, with the bound.
+
+    Args:
+        scores: Lexical score of every row of a shard, in [0, 1], shape (num_chunks,).
+        depth: Rows wanted, >= 1.
+        allowed: Filter over the rows, or None.
+    """
+    eligible = scores if allowed is None else np.where(allowed, scores, 0.0)
+    least = _least_of_best(eligible, depth)
+    values, rows = largest(eligible, depth, eligible >= least if least else eligible > 0.0)
+    return CandidateList(rows, float(values[-1]) if len(rows) == depth else 0.0)
+
+
+def _least_of_best(scores: Float64Array, depth: int) -> float:
+    """Return a score that ``depth`` rows or more have or exceed, near the last of them; or 0.
+
+    Each group of rows has a best one, and ``depth`` groups have one as good as the value: that
+    leaves few rows to sort, and reads the scores only once.
+    """
+    num_groups = len(scores) // _GROUP_ROWS
+    if depth > num_groups:
+        return 0.0
+    best = scores[: num_groups * _GROUP_ROWS].reshape(_GROUP_ROWS, num_groups).max(axis=0)
+    return float(np.partition(best, num_groups - depth)[num_groups - depth])
 
 
 def _rounding_slack(vector: Float32Array) -> float:

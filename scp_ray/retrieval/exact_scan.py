@@ -1,9 +1,13 @@
 """A full scan in float32: the nearest rows of a shard without a graph."""
 
+from typing import TypeVar
+
 import numpy as np
+import numpy.typing as npt
 
 from scp_ray.protocols import Float32Array, Int64Array
-from scp_ray.retrieval.candidates import BoolArray
+
+Values = TypeVar("Values", npt.NDArray[np.float32], npt.NDArray[np.float64])
 
 
 def scan_products(
@@ -28,8 +32,8 @@ def scan_products(
 
 
 def largest(
-    products: Float32Array, depth: int, allowed: BoolArray | None = None
-) -> tuple[Float32Array, Int64Array]:
+    products: Values, depth: int, allowed: npt.NDArray[np.bool_] | None = None
+) -> tuple[Values, Int64Array]:
     """Return the ``depth`` largest products, descending, and their rows.
 
     Args:

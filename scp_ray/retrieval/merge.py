@@ -22,14 +22,15 @@ def merge_first_pass(
     return list(islice(ranked, params.first_pass_candidates))
 
 
-def merge_selections(selections: Iterable[Selection], top_k: int) -> Selection:
+def merge_selections(selections: Iterable[Selection], params: QueryParams) -> Selection:
     """Merge the selections of shards that each looked for ``top_k`` results.
 
     Returns:
         Decisions in rank order (score descending, then doc_id, then chunk_index) down to the
         ``top_k``-th kept one, so that they do not depend on the number of shards; all of them,
-        and ``exhausted``, where fewer were kept.
+        and ``exhausted``, where fewer were kept. The first ``num_ranked`` chunks of the ranking.
     """
+    selections = list(selections)
     ranked = merge(
         *(selection.decisions for selection in selections),
         key=lambda decision: decision.candidate.rank_key,
@@ -39,6 +40,10 @@ def merge_selections(selections: Iterable[Selection], top_k: int) -> Selection:
     for decision in ranked:
         decisions.append(decision)
         num_kept += decision.kept
-        if num_kept == top_k:
+        if num_kept == params.top_k:
             break
-    return Selection(tuple(decisions), exhausted=num_kept < top_k)
+    ranking = merge(
+        *(selection.ranking for selection in selections), key=lambda chunk: chunk.rank_key
+    )
+    head = tuple(islice(ranking, params.num_ranked))
+    return Selection(tuple(decisions), num_kept < params.top_k, head)

@@ -75,7 +75,7 @@ def first_pass_vector(query: Float32Array) -> Float32Array:
 
 def second_pass_vector(
     query: Float32Array,
-    prior: PositionPrior,
+    prior: PositionPrior | None,
     position_weight: float,
     code_weight: float,
     *,
@@ -88,13 +88,15 @@ def second_pass_vector(
 
     Args:
         query: Unit vector q, shape (d,), float32.
-        prior: Its ``position`` is mu.
+        prior: Its ``position`` is mu; None leaves the position out, as ``w`` = 0 does.
         position_weight: w >= 0.
         code_weight: a > 0, the one that the stored vectors were made with.
         lexical_weight: l in [0, 1], the share of the score that words have.
 
     Source: SCP-HNSW's second pass concatenates the prior's code; w and l are our additions.
     """
-    code = positional_code(np.array([prior.position]))[0] * (position_weight / code_weight)
     semantic = query * np.float32(1.0 - lexical_weight)
+    if prior is None:
+        return first_pass_vector(semantic)
+    code = positional_code(np.array([prior.position]))[0] * (position_weight / code_weight)
     return np.concatenate([semantic, code.astype(np.float32)])

@@ -17,6 +17,18 @@ from scp_ray.records import PositionPrior
 BLOCK_ROWS = 2048
 
 
+class Weights(NamedTuple):
+    """Weights of a score.
+
+    Attributes:
+        position: w >= 0.
+        lexical: l in [0, 1].
+    """
+
+    position: float
+    lexical: float = 0.0
+
+
 class ScoreTerms(NamedTuple):
     """Scores of chunks and their unweighted terms, each of shape (n,), float64."""
 
@@ -52,8 +64,8 @@ def score_chunks(
     positions: Float64Array,
     *,
     prior: PositionPrior | None,
-    position_weight: float,
-    lexical_weight: float = 0.0,
+    weights: Weights,
+    lexical: Float64Array | None = None,
 ) -> ScoreTerms:
     """Score chunks in full: ``(1 - l) q.x + l words + w cos(pi (p - mu))``.
 
@@ -62,13 +74,15 @@ def score_chunks(
         embeddings: Unit vectors x, shape (n, d), float32.
         positions: Positions p in [0, 1], shape (n,), float64.
         prior: The prior in force, its position mu; None leaves the position term out.
-        position_weight: w >= 0.
-        lexical_weight: l in [0, 1].
+        weights: l and w.
+        lexical: Lexical score of each chunk in [0, 1], shape (n,); None = no words, l is 0 then.
     """
     semantic = semantic_scores(query, embeddings)
-    lexical = np.zeros_like(semantic)
-    score = (1.0 - lexical_weight) * semantic + lexical_weight * lexical
+    if lexical is None:
+        lexical, score = np.zeros_like(semantic), semantic
+    else:
+        score = (1.0 - weights.lexical) * semantic + weights.lexical * lexical
     if prior is None:
         return ScoreTerms(score, semantic, lexical, np.zeros_like(semantic))
     position = position_scores(prior, positions)
-    return ScoreTerms(score + position_weight * position, semantic, lexical, position)
+    return ScoreTerms(score + weights.position * position, semantic, lexical, position)

@@ -1,12 +1,16 @@
 """Both passes of a query in one shard.
 
-Candidates come from float32 searches and are scored in full in float64. A list is deepened until
-what it ranks is final: no chunk outside it can rank above, ties included.
+Candidates come from two lists, the nearest vectors and the best words, and are scored in full in
+float64. The lists are deepened until what they rank is final: no chunk outside them can rank
+above, ties included. An unseen chunk has at most the last value of the one list plus the last
+value of the other.
+
+Source: the threshold algorithm, Fagin, Lotem and Naor (2001), with both lists read in blocks.
 """
 
 import math
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,27 +21,36 @@ from scp_ray.retrieval.candidates import (
     BoolArray,
     ShardSearcher,
     check_query,
-    fetch_candidates,
+    nearest_candidates,
+    wordy_candidates,
 )
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.positional_code import first_pass_vector, second_pass_vector
 from scp_ray.retrieval.prior import prior_in_force
-from scp_ray.retrieval.score import ScoreTerms, score_chunks
+from scp_ray.retrieval.question import Question
+from scp_ray.retrieval.score import ScoreTerms, Weights, score_chunks
 
 # Rows fetched at first, at least and for each chunk wanted: the gap rule drops some, and ties need
 # a look beyond the cut. A graph search costs by its ef, so fetching fewer would save little.
 LEAST_DEPTH = 32
 DEPTH_PER_CHUNK = 2
 DEEPENING = 4
+# The word list is read so much deeper than the other: every row has its value already, and its
+# values fall faster.
+WORDS_PER_VECTOR = 4
 
 
 class _Search(NamedTuple):
+    """What one pass looks for; ``words`` are the lexical scores of all rows of the shard."""
+
     shard: ShardSearcher
     query: Float32Array
     vector: Float32Array
     prior: PositionPrior | None
     params: QueryParams
     allowed: BoolArray | None
+    words: Float64Array | None = None
+    lexical_weight: float = 0.0
 
 
 class _Ranking(NamedTuple):
@@ -87,7 +100,7 @@ def first_pass(
 
 def second_pass(
     shard: ShardSearcher,
-    query: Float32Array,
+    question: Question,
     prior: PositionPrior | None,
     params: QueryParams,
     *,
@@ -97,10 +110,10 @@ def second_pass(
 
     Args:
         shard: The shard.
-        query: Unit vector, shape (dim,), float32.
-        prior: The first pass's prior. Where ``prior_in_force`` leaves it out, the ranking is plain
-            cosine.
-        params: ``top_k``, ``min_index_gap``, ``position_weight``, ``prior_gate``, ``exact``.
+        question: Its vector and its words.
+        prior: The first pass's prior; ``prior_in_force`` says whether position counts.
+        params: ``top_k``, ``num_ranked``, ``min_index_gap``, the weights, ``prior_gate``,
+            ``exact``.
         allowed: Rows that may be returned, shape (num_chunks,); None = all.
 
     Returns:
@@ -108,30 +121,45 @@ def second_pass(
         every chunk of the shard has its decision, and the selection is ``exhausted``.
 
     Raises:
-        ConfigError: If ``query`` does not fit the index.
+        ConfigError: If the question's vector does not fit the index.
 
-    Source: SCP-HNSW (arXiv:2606.01542), second pass and selector; the deepening is our choice.
+    Source: SCP-HNSW (arXiv:2606.01542), second pass and selector; the words and the deepening are
+        our choice.
     """
-    check_query(query, shard.dim)
-    prior = prior_in_force(prior, params)
-    vector = (
-        first_pass_vector(query)
-        if prior is None
-        else second_pass_vector(query, prior, params.position_weight, shard.code_weight)
-    )
-    search = _Search(shard, query, vector, prior, params, allowed)
-    depth = _first_depth(params.top_k)
+    check_query(question.vector, shard.dim)
+    search = _second_search(shard, question, prior_in_force(prior, params), params, allowed)
+    depth = _first_depth(max(params.top_k, params.num_ranked))
     while True:
         ranking = _rank(search, depth)
+        chunks = _ranked_chunks(shard, ranking)
+        head = tuple(islice(chunks, params.num_ranked))
         decisions = select_with_gap(
-            _ranked_chunks(shard, ranking),
-            top_k=params.top_k,
-            min_index_gap=params.min_index_gap,
+            chain(head, chunks), top_k=params.top_k, min_index_gap=params.min_index_gap
         )
         num_kept = sum(decision.kept for decision in decisions)
-        if ranking.is_complete or num_kept == params.top_k:
-            return Selection(tuple(decisions), exhausted=num_kept < params.top_k)
+        is_enough = num_kept == params.top_k and len(head) == params.num_ranked
+        if ranking.is_complete or is_enough:
+            return Selection(tuple(decisions), num_kept < params.top_k, head)
         depth *= DEEPENING
+
+
+def _second_search(
+    shard: ShardSearcher,
+    question: Question,
+    prior: PositionPrior | None,
+    params: QueryParams,
+    allowed: BoolArray | None,
+) -> _Search:
+    weight = question.lexical_weight(params)
+    vector = second_pass_vector(
+        question.vector,
+        prior,
+        params.position_weight,
+        shard.code_weight,
+        lexical_weight=weight,
+    )
+    words = shard.lexical_scores(question.words) if question.words and weight else None
+    return _Search(shard, question.vector, vector, prior, params, allowed, words, weight)
 
 
 def _first_depth(num_wanted: int) -> int:
@@ -139,17 +167,22 @@ def _first_depth(num_wanted: int) -> int:
 
 
 def _rank(search: _Search, depth: int) -> _Ranking:
-    shard, params = search.shard, search.params
-    rows, bound = fetch_candidates(
+    shard, params, words = search.shard, search.params, search.words
+    rows, bound = nearest_candidates(
         shard, search.vector, depth, exact=params.exact, allowed=search.allowed
     )
+    if words is not None:
+        wordy = wordy_candidates(words, WORDS_PER_VECTOR * depth, search.allowed)
+        rows = np.union1d(rows, wordy.rows)
+        bound += search.lexical_weight * wordy.bound
     positions = shard.positions(rows)
     terms = score_chunks(
         search.query,
         shard.embeddings(rows),
         positions,
         prior=search.prior,
-        position_weight=params.position_weight,
+        weights=Weights(params.position_weight, search.lexical_weight),
+        lexical=None if words is None else words[rows],
     )
     # Rows are in the order of doc_id and chunk_index, so they decide ties.
     order = np.lexsort((rows, -terms.score))

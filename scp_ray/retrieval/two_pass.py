@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scp_ray.protocols import Float32Array
 from scp_ray.records import PositionPrior, PriorScope, QueryParams, ScoredChunk, Selection
 from scp_ray.retrieval.candidates import BoolArray, ShardSearcher
 from scp_ray.retrieval.merge import merge_first_pass, merge_selections
 from scp_ray.retrieval.prior import estimate_position_prior, prior_in_force
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.shard_search import first_pass, second_pass
 
 
@@ -45,22 +45,22 @@ def prior_of(hits: Sequence[ScoredChunk], params: QueryParams) -> PositionPrior 
 
 def query_shard(
     shard: ShardSearcher,
-    query: Float32Array,
+    question: Question,
     params: QueryParams,
     *,
     allowed: BoolArray | None = None,
 ) -> QueryOutcome:
     """Run both passes in one shard, with the shard's own prior."""
-    hits = first_pass(shard, query, params, allowed=allowed)
+    hits = first_pass(shard, question.vector, params, allowed=allowed)
     prior = prior_of(hits, params)
-    selection = second_pass(shard, query, prior, params, allowed=allowed)
+    selection = second_pass(shard, question, prior, params, allowed=allowed)
     return QueryOutcome(hits, prior, prior_in_force(prior, params) is not None, selection)
 
 
 def merge_outcomes(outcomes: Sequence[QueryOutcome], params: QueryParams) -> QueryOutcome:
     """Merge the outcomes of shards that each had their own prior."""
     hits = merge_first_pass([outcome.first_pass for outcome in outcomes], params)
-    selection = merge_selections([outcome.selection for outcome in outcomes], params.top_k)
+    selection = merge_selections([outcome.selection for outcome in outcomes], params)
     best = next(
         (outcome for outcome in outcomes if hits and hits[0] in outcome.first_pass[:1]), None
     )
@@ -71,7 +71,7 @@ def merge_outcomes(outcomes: Sequence[QueryOutcome], params: QueryParams) -> Que
 
 def two_pass_query(
     shards: Sequence[ShardSearcher],
-    query: Float32Array,
+    question: Question,
     params: QueryParams,
     *,
     allowed: Sequence[BoolArray] | None = None,
@@ -83,26 +83,26 @@ def two_pass_query(
 
     Args:
         shards: All shards of the index.
-        query: Unit vector, shape (dim,), float32.
+        question: Its vector, and its words weighted by the statistics of all shards.
         params: See ``QueryParams``.
         allowed: For each shard the rows that may be returned; None = no filter.
 
     Raises:
-        ConfigError: If ``query`` does not fit the index.
+        ConfigError: If the question's vector does not fit the index.
 
-    Source: SCP-HNSW (arXiv:2606.01542). Merging over shards is our addition.
+    Source: SCP-HNSW (arXiv:2606.01542). Words and merging over shards are our additions.
     """
     masks = allowed if allowed is not None else [None] * len(shards)
     pairs = list(zip(shards, masks, strict=True))
     if params.prior_scope is PriorScope.SHARD:
-        outcomes = [query_shard(shard, query, params, allowed=mask) for shard, mask in pairs]
+        outcomes = [query_shard(shard, question, params, allowed=mask) for shard, mask in pairs]
         return merge_outcomes(outcomes, params)
     hits = merge_first_pass(
-        [first_pass(shard, query, params, allowed=mask) for shard, mask in pairs], params
+        [first_pass(shard, question.vector, params, allowed=mask) for shard, mask in pairs], params
     )
     prior = prior_of(hits, params)
     selection = merge_selections(
-        [second_pass(shard, query, prior, params, allowed=mask) for shard, mask in pairs],
-        params.top_k,
+        [second_pass(shard, question, prior, params, allowed=mask) for shard, mask in pairs],
+        params,
     )
     return QueryOutcome(hits, prior, prior_in_force(prior, params) is not None, selection)

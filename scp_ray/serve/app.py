@@ -19,10 +19,12 @@ from scp_ray.config import Settings, settings_from_tree
 from scp_ray.errors import ConfigError, ShardUnavailableError
 from scp_ray.protocols import Float32Array
 from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest, ResultModel
+from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.reranking import load_reranker
 from scp_ray.serve.router import Router
-from scp_ray.serve.searcher import load_query_encoder
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.manifest import Manifest, read_manifest
 from scp_ray.storage.opening import open_store
@@ -68,23 +70,27 @@ class GroupReplica:
 
     async def second_pass(
         self,
-        query: Float32Array,
+        question: Question,
         prior: PositionPrior | None,
         params: QueryParams,
         row_filter: Filter,
     ) -> Selection:
         """See ``ShardGroup.second_pass``."""
-        return await asyncio.to_thread(self._group.second_pass, query, prior, params, row_filter)
+        return await asyncio.to_thread(self._group.second_pass, question, prior, params, row_filter)
 
     async def search(
-        self, query: Float32Array, params: QueryParams, row_filter: Filter
+        self, question: Question, params: QueryParams, row_filter: Filter
     ) -> QueryOutcome:
         """See ``ShardGroup.search``."""
-        return await asyncio.to_thread(self._group.search, query, params, row_filter)
+        return await asyncio.to_thread(self._group.search, question, params, row_filter)
 
     async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """See ``ShardGroup.results``."""
         return await asyncio.to_thread(self._group.results, hits)
+
+    async def texts(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, str]:
+        """See ``ShardGroup.texts``."""
+        return await asyncio.to_thread(self._group.texts, hits)
 
 
 class HandleClient:
@@ -104,28 +110,33 @@ class HandleClient:
 
     async def second_pass(
         self,
-        query: Float32Array,
+        question: Question,
         prior: PositionPrior | None,
         params: QueryParams,
         row_filter: Filter,
     ) -> Selection:
         """See ``ShardGroup.second_pass``."""
         selection: Selection = await self._handle.second_pass.remote(
-            query, prior, params, row_filter
+            question, prior, params, row_filter
         )
         return selection
 
     async def search(
-        self, query: Float32Array, params: QueryParams, row_filter: Filter
+        self, question: Question, params: QueryParams, row_filter: Filter
     ) -> QueryOutcome:
         """See ``ShardGroup.search``."""
-        outcome: QueryOutcome = await self._handle.search.remote(query, params, row_filter)
+        outcome: QueryOutcome = await self._handle.search.remote(question, params, row_filter)
         return outcome
 
     async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """See ``ShardGroup.results``."""
         results: dict[ChunkKey, ResultModel] = await self._handle.results.remote(hits)
         return results
+
+    async def texts(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, str]:
+        """See ``ShardGroup.texts``."""
+        texts: dict[ChunkKey, str] = await self._handle.texts.remote(hits)
+        return texts
 
 
 api = FastAPI(
@@ -165,13 +176,16 @@ class Ingress:
         store = open_store(index)
         manifest = read_manifest(store, generation.manifest, generation.manifest_sha256)
         clients = [HandleClient(*group) for group in groups]
-        encoder = load_query_encoder(manifest, settings)
+        reader = QuestionReader.open(store, manifest, settings)
         self._settings = settings
         self._manifest = manifest
         self._num_groups = len(groups)
-        self._router = Router(manifest, clients, encoder, settings)
+        self._router = Router(manifest, clients, reader, settings, load_reranker(settings))
         self._canary = QueryRequest(
-            embedding=[1.0] * encoder.dim, top_k=1, strict=True, deadline_ms=_CANARY_DEADLINE_MS
+            embedding=[1.0] * reader.encoder.dim,
+            top_k=1,
+            strict=True,
+            deadline_ms=_CANARY_DEADLINE_MS,
         )
 
     @api.post("/v1/query")

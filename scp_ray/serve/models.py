@@ -4,7 +4,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from scp_ray.records import DecisionReason, MetadataValue, PriorScope
+from scp_ray.records import ContextRule, DecisionReason, MetadataValue, PriorScope
+from scp_ray.retrieval.context import SkipReason
 
 Score = Annotated[float, Field(description="higher is better")]
 
@@ -21,9 +22,12 @@ class QueryRequest(_Model):
     top_k: Annotated[int, Field(ge=1, le=1000)] | None = None
     min_index_gap: Annotated[int, Field(ge=1)] | None = None
     position_weight: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    lexical_weight: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     prior_scope: PriorScope | None = None
     filter: dict[str, Any] | None = None
     exact: bool | None = None
+    max_context_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    context_rule: ContextRule | None = None
     explain: bool = False
     strict: bool = False
     deadline_ms: Annotated[int, Field(ge=1, le=600_000)] | None = None
@@ -42,7 +46,14 @@ class QueryRequest(_Model):
     def overrides(self) -> dict[str, Any]:
         """The retrieval settings that this question changes."""
         return self.model_dump(
-            include={"top_k", "min_index_gap", "position_weight", "prior_scope", "exact"}
+            include={
+                "top_k",
+                "min_index_gap",
+                "position_weight",
+                "lexical_weight",
+                "prior_scope",
+                "exact",
+            }
         )
 
 
@@ -55,7 +66,11 @@ class CnmModel(_Model):
 
 
 class ResultModel(_Model):
-    """One chunk that was found; the three partial scores are unweighted."""
+    """One chunk that was found; the three partial scores are unweighted.
+
+    ``rerank_score`` decides the order where it is there: the cross-encoder's own number, on no
+    fixed scale.
+    """
 
     doc_id: str
     chunk_index: int
@@ -67,6 +82,7 @@ class ResultModel(_Model):
     semantic_score: Score
     lexical_score: Score
     position_score: Score
+    rerank_score: Score | None
     position: float
     cnm: CnmModel
     source_uri: str
@@ -84,6 +100,45 @@ class PriorModel(_Model):
     position: float | None
     concentration: float | None
     applied: bool
+
+
+class LexicalModel(_Model):
+    """Whether words counted, and how many distinct terms of the question the index knows.
+
+    They do not count when their weight is 0, no term is known, or the question is a vector.
+    """
+
+    applied: bool
+    known_terms: int
+    unknown_terms: int
+
+
+class PassageModel(_Model):
+    """A stretch of one document's text in the context, and the chunks that it was made of."""
+
+    doc_id: str
+    char_start: int
+    char_end: int
+    text: str
+    chunk_indexes: list[int]
+    score: Score
+
+
+class SkippedModel(_Model):
+    """A chunk that is not in the context."""
+
+    doc_id: str
+    chunk_index: int
+    reason: SkipReason
+
+
+class ContextModel(_Model):
+    """The assembled context; ``tokens`` is the sum over the passages."""
+
+    rule: ContextRule
+    tokens: int
+    passages: list[PassageModel]
+    skipped: list[SkippedModel]
 
 
 class CoverageModel(_Model):
@@ -111,6 +166,7 @@ class CandidateModel(_Model):
     semantic_score: Score
     lexical_score: Score
     position_score: Score
+    rerank_score: Score | None
 
 
 class DecisionModel(_Model):
@@ -136,8 +192,9 @@ class QueryReply(_Model):
 
     generation: int
     results: list[ResultModel]
-    context: None = None
+    context: ContextModel | None
     prior: PriorModel
+    lexical: LexicalModel
     coverage: CoverageModel
     degraded: list[DegradedModel]
     exhausted: bool

@@ -3,76 +3,25 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
-
-from scp_ray.config import SearchMode, Settings, settings_from_manifest
-from scp_ray.embedding.factory import load_encoder
-from scp_ray.errors import ConfigError, EncoderError
-from scp_ray.protocols import Encoder, Float32Array
-from scp_ray.records import PriorScope, QueryParams
+from scp_ray.config import Settings
+from scp_ray.protocols import Reranker
+from scp_ray.records import PriorScope
+from scp_ray.retrieval.question import Question
+from scp_ray.retrieval.shard_search import DEEPENING
+from scp_ray.retrieval.two_pass import QueryOutcome
+from scp_ray.serve.context import context_of
 from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.query_plan import QueryPlan, plan_query
+from scp_ray.serve.question import QuestionReader
 from scp_ray.serve.reply import Findings, build_reply
+from scp_ray.serve.reranking import Reranking, load_reranker, reranking_of
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import load_current
-
-
-def load_query_encoder(manifest: Manifest, settings: Settings) -> Encoder:
-    """Load the encoder that made the index's vectors.
-
-    Raises:
-        EncoderError: If it is not here, or is another one under the same name.
-    """
-    config = settings_from_manifest(manifest.settings, settings).embedding
-    # A question is short: a second thread gains nothing, and on a busy machine waits for the first.
-    encoder = load_encoder(config, num_threads=config.num_threads or 1)
-    if encoder.revision != manifest.encoder.revision:
-        message = (
-            f"the index was made with {manifest.encoder.model!r} of revision "
-            f"{manifest.encoder.revision[:12]}, and the model of that name here has revision "
-            f"{encoder.revision[:12]}; install the same model, or build the index again"
-        )
-        raise EncoderError(message)
-    return encoder
-
-
-def question_vector(request: QueryRequest, encoder: Encoder) -> Float32Array:
-    """Return the question as a unit vector, shape (dim,), float32.
-
-    Raises:
-        ConfigError: If the question is longer than the encoder takes, or a given embedding has
-            another length or no direction.
-    """
-    if request.query is not None:
-        try:
-            (encoded,) = encoder.encode_query([request.query])
-        except EncoderError as error:
-            message = f"query: {error}"
-            raise ConfigError(message) from error
-        return np.asarray(encoded, dtype=np.float32)
-    vector = np.asarray(request.embedding, dtype=np.float64)
-    norm = float(np.linalg.norm(vector))
-    if vector.shape != (encoder.dim,) or not np.isfinite(norm) or norm == 0.0:
-        message = f"embedding: expected {encoder.dim} finite numbers that are not all zero"
-        raise ConfigError(message)
-    unit: Float32Array = (vector / norm).astype(np.float32)
-    return unit
-
-
-def query_params(request: QueryRequest, manifest: Manifest, settings: Settings) -> QueryParams:
-    """Return how to answer a question: as it asks, else as the settings say.
-
-    ``index.search: exact`` holds when the index or this process has it.
-
-    Raises:
-        ConfigError: If a value is out of range.
-    """
-    asked = request.overrides
-    if asked["exact"] is None and manifest.settings["index"]["search"] == SearchMode.EXACT:
-        asked["exact"] = True
-    return settings.query_params(**asked)
 
 
 class Stopwatch:
@@ -99,26 +48,34 @@ class LocalSearcher:
     """
 
     def __init__(
-        self, manifest: Manifest, group: ShardGroup, encoder: Encoder, settings: Settings
+        self,
+        manifest: Manifest,
+        group: ShardGroup,
+        reader: QuestionReader,
+        settings: Settings,
+        reranker: Reranker | None = None,
     ) -> None:
         self.manifest = manifest
         self._group = group
-        self._encoder = encoder
+        self._reader = reader
         self._settings = settings
+        self._reranker = reranker
 
     @classmethod
     def open(cls, index: str, settings: Settings) -> "LocalSearcher":
         """Open the current generation of an index.
 
         Raises:
-            IndexFormatError: If there is none, or it is of a newer format.
+            IndexFormatError: If there is none, or this version cannot read it.
             ChecksumError: If a file is missing or damaged.
             EncoderError: If its encoder is not here.
         """
-        manifest = load_current(open_store(index))
+        store = open_store(index)
+        manifest = load_current(store)
         shard_ids = [entry.shard_id for entry in manifest.shards]
         group = ShardGroup.open(index, manifest, shard_ids, settings)
-        return cls(manifest, group, load_query_encoder(manifest, settings), settings)
+        reader = QuestionReader.open(store, manifest, settings)
+        return cls(manifest, group, reader, settings, load_reranker(settings))
 
     def answer(self, request: QueryRequest) -> QueryReply:
         """Answer one question.
@@ -126,21 +83,49 @@ class LocalSearcher:
         Raises:
             ConfigError: If the question cannot be asked of this index.
         """
-        params = query_params(request, self.manifest, self._settings)
-        watch = Stopwatch()
+        plan = plan_query(request, self.manifest, self._settings)
+        params, watch = plan.params, Stopwatch()
         with watch.measure("total"):
             with watch.measure("encode"):
-                vector = question_vector(request, self._encoder)
+                question, degraded = self._reader.read(request)
             with watch.measure("search"):
-                outcome = self._group.search(vector, params, request.filter)
+                outcome = self._group.search(question, params, request.filter)
+            reranking = reranking_of(request, plan, self._reranker)
+            if reranking is not None:
+                with watch.measure("rerank"):
+                    outcome = self._rerank(reranking, question, outcome, plan, request.filter)
             with watch.measure("fetch"):
-                results = self._group.results(outcome.selection.kept)
+                in_context = plan.context_chunks(outcome.selection)
+                results = self._group.results({*outcome.selection.kept, *in_context})
+            with watch.measure("context"):
+                context = context_of(in_context, results, plan, self._reader.encoder.tokenizer)
         findings = Findings(
+            question,
+            params,
             outcome.first_pass,
             outcome.prior if params.prior_scope is PriorScope.GLOBAL else None,
             outcome.prior_applied,
             outcome.selection,
             self._group.shard_ids,
-            timings_ms=watch.timings_ms,
+            context,
+            reranking.scores if reranking else {},
+            degraded,
+            watch.timings_ms,
         )
         return build_reply(self.manifest, findings, results, explain=request.explain)
+
+    def _rerank(
+        self,
+        reranking: Reranking,
+        question: Question,
+        outcome: QueryOutcome,
+        plan: QueryPlan,
+        row_filter: dict[str, Any] | None,
+    ) -> QueryOutcome:
+        params = plan.params
+        texts = self._group.texts(reranking.head(outcome.selection))
+        reranking.read(outcome.selection, texts)
+        while (again := reranking.select(outcome.selection, params)).needs_more:
+            params = replace(params, num_ranked=DEEPENING * params.num_ranked)
+            outcome = self._group.search(question, params, row_filter)
+        return replace(outcome, selection=again.selection)

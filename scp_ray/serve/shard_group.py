@@ -1,10 +1,9 @@
 """Some shards of one generation, opened in this process: what one replica serves."""
 
-import tempfile
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from scp_ray.chop.prefix import embedding_text
 from scp_ray.config import Settings
 from scp_ray.index.shard import Shard, StoredChunk
 from scp_ray.protocols import Float32Array
@@ -12,12 +11,13 @@ from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, S
 from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.filters import allowed_rows, parse_filter
 from scp_ray.retrieval.merge import merge_first_pass, merge_selections
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.shard_search import first_pass, second_pass
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
 from scp_ray.serve.models import CnmModel, ResultModel
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.manifest import Manifest
-from scp_ray.storage.opening import open_store
+from scp_ray.storage.opening import local_cache, open_store
 
 
 class ShardGroup:
@@ -47,7 +47,7 @@ class ShardGroup:
             ChecksumError: If a file is missing or damaged.
         """
         wanted = set(shard_ids)
-        store, cache = open_store(index), Path(tempfile.gettempdir(), "scp-ray-cache")
+        store, cache = open_store(index), local_cache()
         ef_search = max(int(manifest.settings["index"]["ef_search"]), settings.index.ef_search)
         shards = [
             Shard(
@@ -72,39 +72,44 @@ class ShardGroup:
 
     def second_pass(
         self,
-        query: Float32Array,
+        question: Question,
         prior: PositionPrior | None,
         params: QueryParams,
         row_filter: dict[str, Any] | None,
     ) -> Selection:
         """Return the group's selection under a prior that all groups share."""
         selections = [
-            second_pass(shard, query, prior, params, allowed=allowed)
+            second_pass(shard, question, prior, params, allowed=allowed)
             for shard, allowed in self._filtered(row_filter)
         ]
-        return merge_selections(selections, params.top_k)
+        return merge_selections(selections, params)
 
     def search(
-        self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
+        self, question: Question, params: QueryParams, row_filter: dict[str, Any] | None
     ) -> QueryOutcome:
         """Run the whole query over the group's shards, with the prior that ``params`` asks for."""
         pairs = list(self._filtered(row_filter))
         allowed = None if row_filter is None else [mask for _, mask in pairs if mask is not None]
-        return two_pass_query([shard for shard, _ in pairs], query, params, allowed=allowed)
+        return two_pass_query([shard for shard, _ in pairs], question, params, allowed=allowed)
 
     def results(self, hits: Iterable[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """Return text and origin of the hits that lie in this group."""
+        return {hit.key: _result(hit, chunk) for hit, chunk in self._stored(hits)}
+
+    def texts(self, hits: Iterable[ScoredChunk]) -> dict[ChunkKey, str]:
+        """Return what was embedded, prefix and chunk, of the hits that lie in this group."""
+        return {
+            hit.key: embedding_text(chunk.prefix, chunk.text) for hit, chunk in self._stored(hits)
+        }
+
+    def _stored(self, hits: Iterable[ScoredChunk]) -> Iterator[tuple[ScoredChunk, StoredChunk]]:
         by_shard: dict[int, list[ScoredChunk]] = {}
         for hit in hits:
             if hit.shard_id in self._shards:
                 by_shard.setdefault(hit.shard_id, []).append(hit)
-        return {
-            hit.key: _result(hit, chunk)
-            for shard_id, mine in by_shard.items()
-            for hit, chunk in zip(
-                mine, self._shards[shard_id].stored_chunks([hit.row for hit in mine]), strict=True
-            )
-        }
+        for shard_id, mine in by_shard.items():
+            chunks = self._shards[shard_id].stored_chunks([hit.row for hit in mine])
+            yield from zip(mine, chunks, strict=True)
 
     def _filtered(
         self, row_filter: dict[str, Any] | None
@@ -128,6 +133,7 @@ def _result(hit: ScoredChunk, chunk: StoredChunk) -> ResultModel:
         semantic_score=hit.semantic_score,
         lexical_score=hit.lexical_score,
         position_score=hit.position_score,
+        rerank_score=None,
         position=hit.position,
         cnm=CnmModel(category=cnm.category, nouns=list(cnm.nouns), model=cnm.model),
         source_uri=chunk.source_uri,

@@ -10,6 +10,7 @@ from scp_ray.errors import StorageError
 
 CURRENT = "CURRENT"
 MANIFEST_FILE = "manifest.json"
+TERMS_FILE = "terms.arrow"
 REPORT_FILE = "report.json"
 RUNS = "runs/"
 SHARDS = "shards/"

@@ -9,7 +9,7 @@ from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
 from scp_ray.storage.keys import MANIFEST_FILE, checked_key, generation_folder
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 Count = Annotated[int, Field(ge=0)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -66,6 +66,20 @@ class EncoderEntry(_Stored):
     max_tokens: Annotated[int, Field(ge=1)]
 
 
+class TermsEntry(_Stored):
+    """The generation's term statistics, a file beside its manifest.
+
+    Attributes:
+        file: Size and checksum.
+        revision: How text became terms.
+        num_terms: Distinct terms.
+    """
+
+    file: StoredFile
+    revision: str
+    num_terms: Count
+
+
 class Manifest(_Stored):
     """Everything that one generation is.
 
@@ -84,6 +98,7 @@ class Manifest(_Stored):
         settings: The resolved settings.
         settings_hash: Their SHA-256.
         software: Versions of the libraries that built it.
+        terms: Term statistics.
         shards: All shards, by ascending ``shard_id``.
     """
 
@@ -101,12 +116,18 @@ class Manifest(_Stored):
     settings: dict[str, Any]
     settings_hash: Sha256
     software: dict[str, str]
+    terms: TermsEntry
     shards: list[ShardEntry]
 
     @property
     def key(self) -> str:
         """Key of the manifest itself."""
-        return f"{generation_folder(self.generation, self.run_id)}/{MANIFEST_FILE}"
+        return f"{self.folder}/{MANIFEST_FILE}"
+
+    @property
+    def folder(self) -> str:
+        """Folder of the generation's own files."""
+        return generation_folder(self.generation, self.run_id)
 
     def to_json(self) -> bytes:
         """Return the bytes that are stored."""

@@ -1,5 +1,6 @@
 """From the address of a corpus or an index to its object store."""
 
+import tempfile
 from pathlib import Path
 
 from scp_ray.errors import ConfigError
@@ -41,3 +42,8 @@ def open_existing(address: str) -> ObjectStore:
         message = f"{address}: no such folder"
         raise ConfigError(message)
     return store
+
+
+def local_cache() -> Path:
+    """Return the folder of this machine that files of stores elsewhere are fetched to."""
+    return Path(tempfile.gettempdir(), "scp-ray-cache")

@@ -1,11 +1,13 @@
 """A shard in plain arrays: exact search, no files, no FAISS."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from scp_ray.protocols import Float32Array, Float64Array, Int64Array
 from scp_ray.records import ChunkKey, MetadataValue
+from scp_ray.retrieval.bm25 import MOST_COUNTED, LexicalQuery, length_norms, term_scores
 from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.exact_scan import largest, scan_products
 from scp_ray.retrieval.filters import FilterColumn
@@ -20,6 +22,7 @@ class ExactIndex:
         dim: Length of an embedding, for a shard without documents too.
         shard_id: Number of the shard.
         code_weight: Weight a of the positional code.
+        terms: For each doc_id the terms of its chunks; chunks of other documents have none.
         fields: Fields for filters, one value a row, in the order of doc_id and chunk_index.
     """
 
@@ -30,6 +33,7 @@ class ExactIndex:
         dim: int,
         shard_id: int = 0,
         code_weight: float = 0.2,
+        terms: Mapping[str, Sequence[Sequence[str]]] | None = None,
         fields: Mapping[str, Sequence[MetadataValue | None]] | None = None,
     ) -> None:
         ordered = sorted(documents.items())
@@ -44,6 +48,11 @@ class ExactIndex:
         )
         indexes = np.array([key.chunk_index for key in self._keys], dtype=np.int64)
         self._positions = position(indexes, np.repeat(np.array(counts, dtype=np.int64), counts))
+        known_terms = terms or {}
+        self._terms = [
+            Counter(known_terms[key.doc_id][key.chunk_index] if key.doc_id in known_terms else ())
+            for key in self._keys
+        ]
         self._fields = {"doc_id": [key.doc_id for key in self._keys], **(fields or {})}
         self.shard_id = shard_id
         self.num_chunks = len(self._keys)
@@ -74,6 +83,16 @@ class ExactIndex:
     def embeddings(self, rows: Int64Array) -> Float32Array:
         """Implement ``ShardSearcher.embeddings``."""
         return self._embeddings[rows]
+
+    def lexical_scores(self, words: LexicalQuery) -> Float64Array:
+        """Implement ``ShardSearcher.lexical_scores``."""
+        lengths = np.array([terms.total() for terms in self._terms], dtype=np.int32)
+        norms = length_norms(lengths, words)
+        scores = np.zeros(self.num_chunks)
+        for term, idf in words.idf.items():
+            counts = [min(terms[term], MOST_COUNTED) for terms in self._terms]
+            scores += term_scores(np.array(counts, dtype=np.uint8), norms, idf, words)
+        return scores
 
     def filter_column(self, field: str) -> FilterColumn:
         """Implement ``retrieval.filters.FilterableShard``."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.embedding.factory import load_encoder
 from scp_ray.protocols import Encoder
+from scp_ray.sections import EmbeddingConfig
 
 STATUS = Path("/proc/self/status")
 

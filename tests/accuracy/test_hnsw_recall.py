@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig, RetrievalConfig
 from scp_ray.index.build import ShardBuildReport, build_shard
 from scp_ray.index.shard import Shard
 from scp_ray.protocols import Float32Array
@@ -20,6 +19,7 @@ from scp_ray.retrieval.positional_code import (
     second_pass_vector,
     store_vectors,
 )
+from scp_ray.sections import IndexConfig, RetrievalConfig
 from scp_ray.testing.shard_tables import shard_tables
 
 DIM = 384

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scp_ray.annotators.factory import make_annotator
-from scp_ray.config import AnnotatorName, ChopConfig
 from scp_ray.protocols import Annotator
+from scp_ray.sections import AnnotatorName, ChopConfig
 
 ANNOTATORS = [
     make_annotator(ChopConfig(annotator=name, document_fallback=fallback))

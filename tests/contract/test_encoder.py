@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.embedding.factory import load_encoder, load_tokenizer
 from scp_ray.errors import EncoderError
 from scp_ray.protocols import Encoder
+from scp_ray.sections import EmbeddingConfig
 
 TEXTS = [
     "Unplug the pump before you open the housing.",

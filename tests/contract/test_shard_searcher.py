@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig
 from scp_ray.index.build import build_shard
 from scp_ray.index.shard import Shard
 from scp_ray.protocols import Float32Array
@@ -18,6 +17,7 @@ from scp_ray.retrieval.positional_code import (
     second_pass_vector,
     store_vectors,
 )
+from scp_ray.sections import IndexConfig
 from scp_ray.testing.exact_index import ExactIndex
 from scp_ray.testing.shard_tables import shard_tables
 

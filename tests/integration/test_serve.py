@@ -16,9 +16,11 @@ from scp_ray.pipeline.report import RunReport
 from scp_ray.serve.app import spread_shards
 from scp_ray.serve.launch import deploy
 from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.question import QuestionReader
 from scp_ray.serve.router import Router
-from scp_ray.serve.searcher import LocalSearcher, load_query_encoder
+from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.storage.opening import open_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -150,11 +152,12 @@ def test_missing_group_is_told_and_strict_refuses(
     manifest = LocalSearcher.open(str(tmp_path / "index"), settings).manifest
     index = str(tmp_path / "index")
     opened = [ShardGroup.open(index, manifest, [n], settings) for n in range(3)]
+    reader = QuestionReader.open(open_store(index), manifest, settings)
     groups = [
         SlowGroup(f"group-{n}", group, trouble if n == 1 else None, how)
         for n, group in enumerate(opened)
     ]
-    router = Router(manifest, groups, load_query_encoder(manifest, settings), settings)
+    router = Router(manifest, groups, reader, settings)
     request = QueryRequest(query=QUESTIONS[0], deadline_ms=300)
     reply = asyncio.run(router.answer(request))
     assert reply.coverage.shards_ok == 2

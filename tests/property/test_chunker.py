@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scp_ray.config import ChunkingConfig
 from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.protocols import Int64Array
 from scp_ray.records import ChunkSpan
+from scp_ray.sections import ChunkingConfig
 
 MAX_TOKENS = 1000
 

@@ -11,14 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scp_ray.config import IndexConfig, Settings
+from scp_ray.config import Settings
 from scp_ray.index import shard as shard_module
 from scp_ray.index.build import build_shard
 from scp_ray.index.shard import Shard
 from scp_ray.index.sharding import shard_of
 from scp_ray.protocols import Float32Array
 from scp_ray.records import QueryParams, ScoredChunk
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
+from scp_ray.sections import IndexConfig
 from scp_ray.testing.exact_index import ExactIndex
 from scp_ray.testing.shard_tables import shard_tables
 
@@ -88,10 +90,10 @@ def params(top_k: int, *, exact: bool) -> QueryParams:
 def test_one_shard_answers_as_two_three_and_seven(seed: int, top_k: int) -> None:
     documents, query = corpus(seed)
     wanted = params(top_k, exact=True)
-    in_memory = placeless(two_pass_query([ExactIndex(documents, dim=DIM)], query, wanted))
+    in_memory = placeless(two_pass_query([ExactIndex(documents, dim=DIM)], Question(query), wanted))
     for num_shards in (1, 2, 3, 7):
         with opened(documents, num_shards) as shards:
-            assert placeless(two_pass_query(shards, query, wanted)) == in_memory
+            assert placeless(two_pass_query(shards, Question(query), wanted)) == in_memory
 
 
 @settings(max_examples=3)
@@ -99,10 +101,10 @@ def test_one_shard_answers_as_two_three_and_seven(seed: int, top_k: int) -> None
 def test_the_code_weight_changes_no_exact_answer(seed: int) -> None:
     documents, query = corpus(seed)
     wanted = params(10, exact=True)
-    in_memory = placeless(two_pass_query([ExactIndex(documents, dim=DIM)], query, wanted))
+    in_memory = placeless(two_pass_query([ExactIndex(documents, dim=DIM)], Question(query), wanted))
     for code_weight in (0.05, 1.5):
         with opened(documents, 2, code_weight=code_weight) as shards:
-            assert placeless(two_pass_query(shards, query, wanted)) == in_memory
+            assert placeless(two_pass_query(shards, Question(query), wanted)) == in_memory
 
 
 @settings(max_examples=6)
@@ -111,6 +113,6 @@ def test_a_graph_that_misses_nothing_answers_as_a_scan(seed: int) -> None:
     documents, query = corpus(seed)
     with opened(documents, 2) as shards, pytest.MonkeyPatch.context() as patch:
         patch.setattr(shard_module, "SCAN_SHARE", 1.0)
-        walked = two_pass_query(shards, query, params(5, exact=False))
-        scanned = two_pass_query(shards, query, params(5, exact=True))
+        walked = two_pass_query(shards, Question(query), params(5, exact=False))
+        scanned = two_pass_query(shards, Question(query), params(5, exact=True))
         assert placeless(walked) == placeless(scanned)

@@ -14,9 +14,11 @@ from scp_ray.config import Settings
 from scp_ray.index.sharding import shard_of
 from scp_ray.protocols import Float32Array
 from scp_ray.records import PositionPrior, QueryParams, ScoredChunk, Selection
+from scp_ray.retrieval.bm25 import LexicalQuery
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.prior import prior_in_force
-from scp_ray.retrieval.score import score_chunks
+from scp_ray.retrieval.question import Question
+from scp_ray.retrieval.score import Weights, score_chunks
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
 from scp_ray.testing.exact_index import ExactIndex
 
@@ -24,11 +26,17 @@ DIM = 6
 
 
 class Case(NamedTuple):
-    """A corpus with many equal vectors, a question, and how to answer it."""
+    """A corpus with many equal vectors and equal texts, a question, and how to answer it."""
 
     documents: Mapping[str, Float32Array]
+    terms: Mapping[str, Sequence[Sequence[str]]]
     query: Float32Array
+    words: LexicalQuery | None
     params: QueryParams
+
+    @property
+    def question(self) -> Question:
+        return Question(self.query, self.words)
 
 
 def _unit(vectors: Float32Array) -> Float32Array:
@@ -44,6 +52,11 @@ def cases(draw: st.DrawFn, max_top_k: int = 60) -> Case:
         f"{'é' * (number % 2)}doc-{number}": pool[generator.integers(0, len(pool), length)]
         for number, length in enumerate(lengths)
     }
+    texts = draw(st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=5))
+    terms = {
+        name: [texts[place] for place in generator.integers(0, len(texts), len(embeddings))]
+        for name, embeddings in documents.items()
+    }
     is_known = draw(st.booleans())
     query = pool[0] if is_known else _unit(generator.standard_normal(DIM).astype(np.float32))
     params = Settings().query_params(
@@ -51,32 +64,41 @@ def cases(draw: st.DrawFn, max_top_k: int = 60) -> Case:
         top_k=draw(st.integers(1, max_top_k)),
         min_index_gap=draw(st.integers(1, 5)),
         position_weight=draw(st.sampled_from([0.0, 0.02, 0.5, 1.0])),
+        lexical_weight=draw(st.sampled_from([0.0, 0.01, 0.5, 0.9, 1.0])),
         first_pass_candidates=draw(st.integers(1, 40)),
         prior_temperature=draw(st.sampled_from([0.01, 0.05, 10.0])),
         prior_gate=draw(st.sampled_from([0.0, 0.2, 0.9])),
     )
-    return Case(documents, query, params)
+    return Case(documents, terms, query, draw(st.none() | lexical_queries()), params)
 
 
-def shards(
-    documents: Mapping[str, Float32Array], num_shards: int, code_weight: float = 0.2
-) -> list[ExactIndex]:
+@st.composite
+def lexical_queries(draw: st.DrawFn) -> LexicalQuery:
+    idf = st.floats(0.001, 12.0)
+    return LexicalQuery(
+        draw(st.dictionaries(st.sampled_from("abcxyz"), idf, min_size=1)),
+        mean_length=draw(st.sampled_from([0.5, 3.0, 40.0])),
+        k1=draw(st.sampled_from([0.1, 1.2, 8.0])),
+        b=draw(st.sampled_from([0.0, 0.75, 1.0])),
+    )
+
+
+def shards(case: Case, num_shards: int, code_weight: float = 0.2) -> list[ExactIndex]:
     return [
         ExactIndex(
-            {name: x for name, x in documents.items() if shard_of(name, num_shards) == shard_id},
+            {name: x for name, x in case.documents.items() if shard_of(name, num_shards) == number},
             dim=DIM,
-            shard_id=shard_id,
+            shard_id=number,
             code_weight=code_weight,
+            terms=case.terms,
         )
-        for shard_id in range(num_shards)
+        for number in range(num_shards)
     ]
 
 
 def answer(case: Case, num_shards: int = 1, code_weight: float = 0.2) -> QueryOutcome:
     """Answer, without the row and the shard that a chunk happens to have."""
-    outcome = two_pass_query(
-        shards(case.documents, num_shards, code_weight), case.query, case.params
-    )
+    outcome = two_pass_query(shards(case, num_shards, code_weight), case.question, case.params)
     decisions = tuple(
         dataclasses.replace(decision, candidate=_placeless(decision.candidate))
         for decision in outcome.selection.decisions
@@ -84,7 +106,11 @@ def answer(case: Case, num_shards: int = 1, code_weight: float = 0.2) -> QueryOu
     return dataclasses.replace(
         outcome,
         first_pass=[_placeless(hit) for hit in outcome.first_pass],
-        selection=Selection(decisions, outcome.selection.exhausted),
+        selection=Selection(
+            decisions,
+            outcome.selection.exhausted,
+            tuple(_placeless(chunk) for chunk in outcome.selection.ranking),
+        ),
     )
 
 
@@ -92,21 +118,41 @@ def _placeless(hit: ScoredChunk) -> ScoredChunk:
     return dataclasses.replace(hit, row=0, shard_id=0)
 
 
-def brute_force_ranking(case: Case, prior: PositionPrior | None) -> list[tuple[float, str, int]]:
+def lexical_score(words: LexicalQuery, terms: Sequence[str]) -> float:
+    """BM25 over its bound, as the textbook has it."""
+    norm = words.k1 * (1 - words.b + words.b * max(len(terms), 1) / words.mean_length)
+    return math.fsum(
+        idf * terms.count(term) * (words.k1 + 1) / (terms.count(term) + norm)
+        for term, idf in words.idf.items()
+    ) / math.fsum(idf * (words.k1 + 1) for idf in words.idf.values())
+
+
+def brute_force_ranking(
+    case: Case, prior: PositionPrior | None, *, words: LexicalQuery | None = None
+) -> list[tuple[float, str, int]]:
     """Score every chunk by itself and sort: (-score, doc_id, chunk_index)."""
+    weight = case.params.lexical_weight if words else 0.0
     ranking = []
     for doc_id, embeddings in case.documents.items():
         for index, embedding in enumerate(embeddings):
             position = index / (len(embeddings) - 1) if len(embeddings) > 1 else 0.5
+            alone = ExactIndex(
+                {"": embedding[np.newaxis]}, dim=DIM, terms={"": [case.terms[doc_id][index]]}
+            )
             terms = score_chunks(
                 case.query,
                 embedding[np.newaxis],
                 np.array([position]),
                 prior=prior,
-                position_weight=case.params.position_weight,
+                weights=Weights(case.params.position_weight, weight),
+                lexical=alone.lexical_scores(words) if words and weight else None,
             )
             ranking.append((-float(terms.score[0]), doc_id, index))
     return sorted(ranking)
+
+
+def fused_ranking(case: Case, prior: PositionPrior | None) -> list[tuple[float, str, int]]:
+    return brute_force_ranking(case, prior, words=case.words)
 
 
 def brute_force_selection(
@@ -141,7 +187,7 @@ def test_both_passes_equal_brute_force(case: Case) -> None:
     assert hits == plain[: case.params.first_pass_candidates]
     in_force = prior_in_force(outcome.prior, case.params)
     assert outcome.prior_applied == (in_force is not None)
-    expected = brute_force_selection(brute_force_ranking(case, in_force), case.params)
+    expected = brute_force_selection(fused_ranking(case, in_force), case.params)
     assert listed(outcome) == expected
     num_kept = sum(near is None for *_, near in expected)
     assert outcome.selection.exhausted == (num_kept < case.params.top_k)
@@ -193,7 +239,7 @@ def test_dropped_candidates_name_a_better_kept_neighbour(case: Case) -> None:
 
 
 @given(cases())
-def test_scores_are_cosine_plus_weighted_distance_from_the_prior(case: Case) -> None:
+def test_scores_are_the_weighted_sum_of_cosine_words_and_position(case: Case) -> None:
     outcome = answer(case)
     weight = case.params.position_weight if outcome.prior_applied else 0.0
     mu = outcome.prior.position if outcome.prior else 0.0
@@ -201,14 +247,33 @@ def test_scores_are_cosine_plus_weighted_distance_from_the_prior(case: Case) -> 
         hit = decision.candidate
         embedding = case.documents[hit.key.doc_id][hit.key.chunk_index]
         cosine = math.fsum(float(a) * float(b) for a, b in zip(case.query, embedding, strict=True))
-        expected = cosine + weight * math.cos(math.pi * (hit.position - mu))
+        lexical, share = 0.0, 0.0
+        if case.words and case.params.lexical_weight:
+            share = case.params.lexical_weight
+            lexical = lexical_score(case.words, case.terms[hit.key.doc_id][hit.key.chunk_index])
+        distance = math.cos(math.pi * (hit.position - mu))
+        expected = (1 - share) * cosine + share * lexical + weight * distance
         assert hit.score == pytest.approx(expected, abs=1e-12)
-        assert hit.lexical_score == 0.0
+        assert hit.semantic_score == pytest.approx(cosine, abs=1e-12)
+        assert hit.lexical_score == pytest.approx(lexical, abs=1e-12)
+        assert -1e-9 <= hit.lexical_score <= 1.0 + 1e-9
+
+
+@given(cases(), st.integers(0, 80), st.sampled_from([1, 3]))
+def test_the_ranking_is_what_a_sort_gives(case: Case, num_ranked: int, num_shards: int) -> None:
+    params = dataclasses.replace(case.params, num_ranked=num_ranked)
+    outcome = answer(case._replace(params=params), num_shards)
+    in_force = prior_in_force(outcome.prior, params)
+    expected = fused_ranking(case, in_force)[:num_ranked]
+    assert [chunk.rank_key for chunk in outcome.selection.ranking] == expected
+    assert listed(outcome) == listed(answer(case))
 
 
 @given(cases())
 def test_weight_zero_is_plain_cosine(case: Case) -> None:
-    params = dataclasses.replace(case.params, position_weight=0.0, min_index_gap=1)
+    params = dataclasses.replace(
+        case.params, position_weight=0.0, lexical_weight=0.0, min_index_gap=1
+    )
     outcome = answer(case._replace(params=params))
     plain = brute_force_ranking(case, None)[: params.top_k]
     assert [hit.rank_key for hit in outcome.selection.kept] == plain
@@ -225,9 +290,9 @@ def test_selecting_again_from_the_results_changes_nothing(case: Case) -> None:
 
 @given(cases(), st.sampled_from([1, 3]))
 def test_a_filter_equals_an_index_of_the_allowed_chunks(case: Case, num_shards: int) -> None:
-    parts = shards(case.documents, num_shards)
+    parts = shards(case, num_shards)
     allowed = [np.arange(part.num_chunks) % 3 == 0 for part in parts]
-    outcome = two_pass_query(parts, case.query, case.params, allowed=allowed)
+    outcome = two_pass_query(parts, case.question, case.params, allowed=allowed)
     names = {
         part.keys(np.array([row]))[0]
         for part, mask in zip(parts, allowed, strict=True)
@@ -241,7 +306,7 @@ def test_a_filter_equals_an_index_of_the_allowed_chunks(case: Case, num_shards: 
     hits = [hit.rank_key for hit in outcome.first_pass]
     assert hits == plain[: case.params.first_pass_candidates]
     in_force = prior_in_force(outcome.prior, case.params)
-    ranking = [entry for entry in brute_force_ranking(case, in_force) if is_allowed(entry)]
+    ranking = [entry for entry in fused_ranking(case, in_force) if is_allowed(entry)]
     assert listed(outcome) == brute_force_selection(ranking, case.params)
 
 
@@ -257,7 +322,7 @@ def test_a_score_does_not_depend_on_what_is_scored_with_it(
     prior = PositionPrior(float(generator.uniform()), 1.0)
     some = generator.permutation(num_chunks)[: generator.integers(1, num_chunks + 1)]
     together, apart = (
-        score_chunks(query, embeddings[rows], positions[rows], prior=prior, position_weight=0.3)
+        score_chunks(query, embeddings[rows], positions[rows], prior=prior, weights=Weights(0.3))
         for rows in (np.arange(num_chunks), some)
     )
     for whole, part in zip(together, apart, strict=True):

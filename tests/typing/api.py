@@ -19,6 +19,7 @@ from scp_ray.pipeline.ray_executor import RayExecutor
 from scp_ray.pipeline.run import IndexRequest, index_corpus
 from scp_ray.protocols import Encoder, ObjectStore
 from scp_ray.records import ChunkAnnotation, QueryParams
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.searcher import LocalSearcher
@@ -51,7 +52,7 @@ def measure() -> EvaluationReport:
 
 def search(shards: list[Shard]) -> QueryOutcome:
     """Search shards that are open."""
-    return two_pass_query(shards, np.zeros(384, dtype=np.float32), params)
+    return two_pass_query(shards, Question(np.zeros(384, dtype=np.float32)), params)
 
 
 def annotate(

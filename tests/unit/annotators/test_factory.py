@@ -1,7 +1,7 @@
 """The annotator that the settings name."""
 
 from scp_ray.annotators.factory import make_annotator
-from scp_ray.config import AnnotatorName, ChopConfig
+from scp_ray.sections import AnnotatorName, ChopConfig
 
 CHUNKS = ["# Tarn Heat 40 User Manual\n\n## Safety\n\nKeep the heater dry."]
 

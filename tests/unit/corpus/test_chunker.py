@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from scp_ray.config import ChunkingConfig
 from scp_ray.corpus.chunker import check_budgets, chunk_spans
 from scp_ray.errors import ConfigError, DocumentError, QuarantineReason
 from scp_ray.protocols import Int64Array
 from scp_ray.records import ChunkSpan
+from scp_ray.sections import ChunkingConfig
 
 CONFIG = ChunkingConfig(chunk_size_tokens=8, overlap_tokens=2, prefix_budget_tokens=4)
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scp_ray.config import CorpusConfig
 from scp_ray.corpus import inventory
 from scp_ray.corpus.inventory import inventory_file, list_inputs
 from scp_ray.protocols import ObjectStore, StoredObject
 from scp_ray.schema import INVENTORY
+from scp_ray.sections import CorpusConfig
 
 StoreOf = Callable[..., ObjectStore]
 CONFIG = CorpusConfig()

@@ -13,12 +13,12 @@ from docx.document import Document as WordDocument
 from PIL import Image
 from reportlab.lib.utils import ImageReader
 
-from scp_ray.config import CorpusConfig
 from scp_ray.corpus.inventory import inventory_file
 from scp_ray.corpus.read import ReadResult, read_documents
 from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.protocols import ObjectStore
 from scp_ray.records import Document
+from scp_ray.sections import CorpusConfig
 
 StoreOf = Callable[..., ObjectStore]
 CONFIG = CorpusConfig(max_document_bytes=2_000_000)

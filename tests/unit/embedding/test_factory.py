@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.config import EmbeddingConfig
 from scp_ray.embedding.factory import load_encoder, load_tokenizer
 from scp_ray.errors import EncoderError
+from scp_ray.sections import EmbeddingConfig
 
 
 def test_hash_names_need_no_model() -> None:

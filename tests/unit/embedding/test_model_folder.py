@@ -10,7 +10,6 @@ import huggingface_hub
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from scp_ray.config import Dtype
 from scp_ray.embedding import model_folder
 from scp_ray.embedding.model_folder import (
     PackagedModel,
@@ -20,6 +19,7 @@ from scp_ray.embedding.model_folder import (
     packaged_folder,
 )
 from scp_ray.errors import EncoderError
+from scp_ray.sections import Dtype
 
 WEIGHTS = b"weights"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scp_ray.config import Dtype, EmbeddingConfig
 from scp_ray.embedding.model_loading import load_model
 from scp_ray.errors import EncoderError
+from scp_ray.sections import Dtype, EmbeddingConfig
 
 
 def _config(device: str = "cpu", dtype: Dtype = Dtype.FLOAT32) -> EmbeddingConfig:

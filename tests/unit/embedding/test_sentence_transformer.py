@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from scp_ray.config import Dtype, EmbeddingConfig
 from scp_ray.embedding.sentence_transformer import (
     SentenceTransformerEncoder,
     load_sentence_transformer,
 )
 from scp_ray.errors import EncoderError
+from scp_ray.sections import Dtype, EmbeddingConfig
 
 TEXTS = ["the pump", "", "a valve in the pump", "p", "the valve. " * 5, "pump 12"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig
 from scp_ray.index.build import build_shard
 from scp_ray.index.shard import Shard
 from scp_ray.protocols import Float32Array
+from scp_ray.sections import IndexConfig
 from scp_ray.testing.shard_tables import shard_tables
 
 DIM = 16

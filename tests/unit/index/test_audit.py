@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig
 from scp_ray.errors import IndexQualityError
 from scp_ray.index.audit import ShardAudit, audit_graph, require_quality
 from scp_ray.index.hnsw import HnswGraph
 from scp_ray.index.reachability import NO_LINK
 from scp_ray.protocols import Float32Array
 from scp_ray.retrieval.positional_code import store_vectors
+from scp_ray.sections import IndexConfig
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ import pyarrow.compute as pc
 import pytest
 
 from scp_ray import schema
-from scp_ray.config import IndexConfig
 from scp_ray.errors import IndexQualityError, RowAccountingError, SchemaError
 from scp_ray.index import shard_files
 from scp_ray.index.build import build_shard
 from scp_ray.protocols import Float32Array
+from scp_ray.sections import IndexConfig
 from scp_ray.testing.shard_tables import shard_tables
 
 Tables = tuple[pa.Table, pa.Table]

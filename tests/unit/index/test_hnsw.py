@@ -7,11 +7,11 @@ import faiss
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig
 from scp_ray.errors import IndexFormatError, IndexQualityError
 from scp_ray.index.hnsw import HnswGraph
 from scp_ray.index.reachability import reached_nodes
 from scp_ray.protocols import Float32Array
+from scp_ray.sections import IndexConfig
 
 MakeVectors = Callable[[int, int], Float32Array]
 

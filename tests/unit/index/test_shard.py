@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.config import IndexConfig, Settings
+from scp_ray.config import Settings
 from scp_ray.errors import IndexFormatError
 from scp_ray.index import shard as shard_module
 from scp_ray.index import shard_files
@@ -17,7 +17,9 @@ from scp_ray.protocols import Float32Array
 from scp_ray.records import ChunkKey
 from scp_ray.retrieval.filters import allowed_rows, parse_filter
 from scp_ray.retrieval.positional_code import first_pass_vector
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import two_pass_query
+from scp_ray.sections import IndexConfig
 from scp_ray.testing.shard_tables import shard_tables
 
 MakeVectors = Callable[[int, int], Float32Array]
@@ -81,7 +83,7 @@ def test_a_filter_allows_rows_by_any_field(shard: Shard, unit_vectors: MakeVecto
     allowed = allowed_rows(conditions, shard)
     assert np.flatnonzero(allowed).tolist() == list(range(9))
     params = Settings().query_params(top_k=20, min_index_gap=1)
-    outcome = two_pass_query([shard], unit_vectors(1, 5)[0], params, allowed=[allowed])
+    outcome = two_pass_query([shard], Question(unit_vectors(1, 5)[0]), params, allowed=[allowed])
     assert {hit.key.doc_id for hit in outcome.selection.kept} == {"a"}
     assert len(outcome.selection.kept) == 9
 
@@ -94,7 +96,7 @@ def test_a_shard_without_documents_answers(small_config: IndexConfig, tmp_path: 
     for exact in (False, True):
         products, rows = shard.nearest(first_pass_vector(query), 3, exact=exact)
         assert (products.shape, rows.shape) == ((0,), (0,))
-        outcome = two_pass_query([shard], query, Settings().query_params(exact=exact))
+        outcome = two_pass_query([shard], Question(query), Settings().query_params(exact=exact))
         assert outcome.selection.exhausted
     assert allowed_rows(parse_filter({"cnm.model": "x"}), shard).shape == (0,)
 
@@ -111,7 +113,7 @@ def test_files_of_another_shard_are_refused(
     other.mkdir()
     build_shard(*shard_tables({"x": unit_vectors(5, 7)}, dim=16), small_config, other)
     shutil.copy(other / name, shard_folder / name)
-    with pytest.raises(IndexFormatError, match="its files are not of one shard"):
+    with pytest.raises(IndexFormatError, match="files are not of one shard"):
         Shard(shard_folder, shard_id=0, ef_search=64)
 
 

@@ -8,9 +8,9 @@ import pytest
 from scp_ray.errors import ConfigError
 from scp_ray.protocols import Float32Array, Int64Array
 from scp_ray.records import PositionPrior
-from scp_ray.retrieval.candidates import BoolArray, check_query, fetch_candidates
+from scp_ray.retrieval.candidates import BoolArray, check_query, nearest_candidates
 from scp_ray.retrieval.positional_code import first_pass_vector, second_pass_vector
-from scp_ray.retrieval.score import score_chunks
+from scp_ray.retrieval.score import Weights, score_chunks
 from scp_ray.testing.exact_index import ExactIndex
 
 
@@ -37,14 +37,14 @@ QUERY = unit_vectors(1, 16, 3)[0]
 def test_the_bound_holds_for_every_chunk_left_out(depth: int) -> None:
     prior = PositionPrior(0.4, 1.0)
     vector = second_pass_vector(QUERY, prior, 0.3, INDEX.code_weight)
-    rows, bound = fetch_candidates(INDEX, vector, depth, exact=True, allowed=None)
+    rows, bound = nearest_candidates(INDEX, vector, depth, exact=True, allowed=None)
     every = np.arange(INDEX.num_chunks)
     scores = score_chunks(
         QUERY,
         INDEX.embeddings(every),
         INDEX.positions(every),
         prior=prior,
-        position_weight=0.3,
+        weights=Weights(0.3),
     ).score
     assert len(rows) == depth
     assert scores[np.setdiff1d(every, rows)].max() <= bound
@@ -52,7 +52,9 @@ def test_the_bound_holds_for_every_chunk_left_out(depth: int) -> None:
 
 
 def test_a_list_of_all_rows_leaves_nothing_out() -> None:
-    rows, bound = fetch_candidates(INDEX, first_pass_vector(QUERY), 101, exact=False, allowed=None)
+    rows, bound = nearest_candidates(
+        INDEX, first_pass_vector(QUERY), 101, exact=False, allowed=None
+    )
     assert sorted(rows.tolist()) == list(range(101))
     assert bound == -math.inf
 
@@ -61,16 +63,16 @@ def test_only_allowed_rows_are_candidates() -> None:
     allowed = np.zeros(101, dtype=np.bool_)
     allowed[[3, 70, 80]] = True
     vector = first_pass_vector(QUERY)
-    some = fetch_candidates(INDEX, vector, 2, exact=False, allowed=allowed)
+    some = nearest_candidates(INDEX, vector, 2, exact=False, allowed=allowed)
     assert set(some.rows.tolist()) < {3, 70, 80}
     assert some.bound > -math.inf
-    every = fetch_candidates(INDEX, vector, 3, exact=False, allowed=allowed)
+    every = nearest_candidates(INDEX, vector, 3, exact=False, allowed=allowed)
     assert (every.rows.tolist(), every.bound) == ([3, 70, 80], -math.inf)
 
 
 def test_a_graph_that_comes_back_short_is_not_trusted() -> None:
     index = ForgetfulIndex({"a": unit_vectors(60, 16, 1)}, dim=16)
-    rows, _ = fetch_candidates(index, first_pass_vector(QUERY), 10, exact=False, allowed=None)
+    rows, _ = nearest_candidates(index, first_pass_vector(QUERY), 10, exact=False, allowed=None)
     assert len(rows) == 10
 
 

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from scp_ray.records import PositionPrior
-from scp_ray.retrieval.score import BLOCK_ROWS, position_scores, score_chunks, semantic_scores
+from scp_ray.retrieval.score import (
+    BLOCK_ROWS,
+    Weights,
+    position_scores,
+    score_chunks,
+    semantic_scores,
+)
 
 QUERY = np.array([0.6, 0.8], dtype=np.float32)
 EMBEDDINGS = np.array([[1.0, 0.0], [0.0, 1.0]], dtype=np.float32)
@@ -13,7 +19,7 @@ POSITIONS = np.array([0.0, 1.0])
 
 def test_the_score_is_cosine_plus_weighted_position() -> None:
     terms = score_chunks(
-        QUERY, EMBEDDINGS, POSITIONS, prior=PositionPrior(0.0, 1.0), position_weight=0.1
+        QUERY, EMBEDDINGS, POSITIONS, prior=PositionPrior(0.0, 1.0), weights=Weights(0.1)
     )
     np.testing.assert_allclose(terms.semantic, [0.6, 0.8], atol=1e-7)
     np.testing.assert_allclose(terms.position, [1.0, -1.0])
@@ -22,16 +28,18 @@ def test_the_score_is_cosine_plus_weighted_position() -> None:
 
 
 def test_without_a_prior_the_score_is_the_cosine() -> None:
-    terms = score_chunks(QUERY, EMBEDDINGS, POSITIONS, prior=None, position_weight=0.1)
+    terms = score_chunks(QUERY, EMBEDDINGS, POSITIONS, prior=None, weights=Weights(0.1))
     assert terms.score.tolist() == terms.semantic.tolist()
     assert terms.position.tolist() == [0.0, 0.0]
 
 
-def test_words_take_their_share_of_the_cosine() -> None:
+def test_words_and_cosine_share_the_score() -> None:
+    words = np.array([1.0, 0.0])
     terms = score_chunks(
-        QUERY, EMBEDDINGS, POSITIONS, prior=None, position_weight=0.0, lexical_weight=0.5
+        QUERY, EMBEDDINGS, POSITIONS, prior=None, weights=Weights(0.0, 0.25), lexical=words
     )
-    np.testing.assert_allclose(terms.score, [0.3, 0.4], atol=1e-7)
+    np.testing.assert_allclose(terms.score, [0.75 * 0.6 + 0.25, 0.75 * 0.8], atol=1e-7)
+    assert terms.lexical.tolist() == [1.0, 0.0]
 
 
 def test_scores_are_float64_of_float32_vectors() -> None:
@@ -44,7 +52,7 @@ def test_scores_are_float64_of_float32_vectors() -> None:
 def test_nothing_to_score() -> None:
     empty = np.empty((0, 2), dtype=np.float32)
     assert score_chunks(
-        QUERY, empty, np.empty(0), prior=PositionPrior(0.5, 1.0), position_weight=0.1
+        QUERY, empty, np.empty(0), prior=PositionPrior(0.5, 1.0), weights=Weights(0.1)
     ).score.shape == (0,)
 
 

@@ -8,6 +8,7 @@ from scp_ray.errors import ConfigError
 from scp_ray.protocols import Float32Array, Int64Array
 from scp_ray.records import PositionPrior, ScoredChunk
 from scp_ray.retrieval.candidates import BoolArray
+from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.shard_search import first_pass, second_pass
 from scp_ray.testing.exact_index import ExactIndex
 
@@ -35,6 +36,7 @@ def names(hits: list[ScoredChunk]) -> list[tuple[str, int]]:
 
 
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
+QUESTION = Question(QUERY)
 
 
 def test_first_pass_ranks_by_cosine() -> None:
@@ -57,7 +59,7 @@ def test_ties_at_the_cut_go_to_the_first_document_however_many_there_are() -> No
 def test_second_pass_prefers_the_prior_s_place() -> None:
     index = ExactIndex({"a": towards([0.7, 0.1, 0.1, 0.1, 0.7])}, dim=2)
     params = SETTINGS.query_params(top_k=2, min_index_gap=1)
-    selection = second_pass(index, QUERY, PositionPrior(0.9, 1.0), params)
+    selection = second_pass(index, QUESTION, PositionPrior(0.9, 1.0), params)
     assert names(selection.kept) == [("a", 4), ("a", 0)]
     best = selection.kept[0]
     assert best.position_score == pytest.approx(np.cos(np.pi * 0.1))
@@ -67,7 +69,7 @@ def test_second_pass_prefers_the_prior_s_place() -> None:
 def test_under_the_gate_the_ranking_is_plain_cosine() -> None:
     index = ExactIndex({"a": towards([0.7, 0.1, 0.1, 0.1, 0.7])}, dim=2)
     params = SETTINGS.query_params(top_k=2, min_index_gap=1, prior_gate=0.5)
-    selection = second_pass(index, QUERY, PositionPrior(0.9, 0.4), params)
+    selection = second_pass(index, QUESTION, PositionPrior(0.9, 0.4), params)
     assert names(selection.kept) == [("a", 0), ("a", 4)]
     assert [hit.position_score for hit in selection.kept] == [0.0, 0.0]
 
@@ -76,7 +78,7 @@ def test_it_searches_deeper_until_the_gap_lets_enough_through() -> None:
     near = towards([0.9 - i / 10_000 for i in range(300)])
     index = CountingIndex({"long": near, "other": towards([0.2, 0.1])}, dim=2)
     params = SETTINGS.query_params(top_k=3, min_index_gap=200)
-    selection = second_pass(index, QUERY, None, params)
+    selection = second_pass(index, QUESTION, None, params)
     assert names(selection.kept) == [("long", 0), ("long", 200), ("other", 0)]
     assert not selection.exhausted
     assert index.depths == [32, 128]
@@ -84,7 +86,9 @@ def test_it_searches_deeper_until_the_gap_lets_enough_through() -> None:
 
 def test_all_chunks_are_decided_before_it_says_exhausted() -> None:
     index = ExactIndex({"a": towards([0.9 - i / 1000 for i in range(200)])}, dim=2)
-    selection = second_pass(index, QUERY, None, SETTINGS.query_params(top_k=3, min_index_gap=150))
+    selection = second_pass(
+        index, QUESTION, None, SETTINGS.query_params(top_k=3, min_index_gap=150)
+    )
     assert names(selection.kept) == [("a", 0), ("a", 150)]
     assert selection.exhausted
     assert len(selection.decisions) == 200
@@ -93,7 +97,7 @@ def test_all_chunks_are_decided_before_it_says_exhausted() -> None:
 def test_exactly_enough_is_not_exhausted() -> None:
     index = ExactIndex({"a": towards([0.9, 0.8, 0.7])}, dim=2)
     params = SETTINGS.query_params(top_k=3, min_index_gap=1)
-    assert not second_pass(index, QUERY, None, params).exhausted
+    assert not second_pass(index, QUESTION, None, params).exhausted
 
 
 def test_only_allowed_rows_are_results() -> None:
@@ -101,7 +105,7 @@ def test_only_allowed_rows_are_results() -> None:
     allowed = np.array([False, True, False, True])
     params = SETTINGS.query_params(top_k=3, min_index_gap=1)
     assert names(first_pass(index, QUERY, params, allowed=allowed)) == [("a", 1), ("b", 1)]
-    selection = second_pass(index, QUERY, None, params, allowed=allowed)
+    selection = second_pass(index, QUESTION, None, params, allowed=allowed)
     assert names(selection.kept) == [("a", 1), ("b", 1)]
     assert selection.exhausted
 
@@ -110,7 +114,7 @@ def test_an_empty_shard_has_nothing() -> None:
     index = ExactIndex({}, dim=2)
     params = SETTINGS.query_params()
     assert first_pass(index, QUERY, params) == []
-    selection = second_pass(index, QUERY, PositionPrior(0.5, 1.0), params)
+    selection = second_pass(index, QUESTION, PositionPrior(0.5, 1.0), params)
     assert (selection.decisions, selection.exhausted) == ((), True)
 
 
@@ -120,4 +124,4 @@ def test_a_query_of_another_length_is_refused() -> None:
     with pytest.raises(ConfigError, match="the index wants"):
         first_pass(index, query, SETTINGS.query_params())
     with pytest.raises(ConfigError, match="the index wants"):
-        second_pass(index, query, None, SETTINGS.query_params())
+        second_pass(index, Question(query), None, SETTINGS.query_params())

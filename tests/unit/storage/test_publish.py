@@ -9,7 +9,14 @@ from scp_ray.config import Settings
 from scp_ray.errors import ChecksumError, IndexFormatError, PreconditionFailedError
 from scp_ray.storage.keys import CURRENT
 from scp_ray.storage.local import LocalObjectStore
-from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry, StoredFile
+from scp_ray.storage.manifest import (
+    FORMAT_VERSION,
+    EncoderEntry,
+    Manifest,
+    ShardEntry,
+    StoredFile,
+    TermsEntry,
+)
 from scp_ray.storage.publish import commit, load_current, read_state
 
 HASH = "0" * 64
@@ -37,6 +44,7 @@ def make_manifest(generation: int = 1, run_id: str = "run", **changes: object) -
         "settings": Settings().model_dump(mode="json"),
         "settings_hash": HASH,
         "software": {},
+        "terms": TermsEntry(file=StoredFile(sha256=HASH, size_bytes=1), revision="1", num_terms=0),
         "shards": [shard],
     }
     return Manifest.model_validate(values | changes)

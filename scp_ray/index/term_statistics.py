@@ -1,0 +1,94 @@
+"""Term statistics of a generation: in how many chunks of all shards each term occurs."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from scp_ray import schema
+from scp_ray.index.columns import integers
+from scp_ray.index.term_table import Collection, SortedTerms, TermTable, read_term_table
+from scp_ray.records import Stemmer
+from scp_ray.retrieval.bm25 import LexicalQuery, inverse_document_frequency
+from scp_ray.retrieval.terms import TERMS_REVISION, terms_of
+from scp_ray.sections import LexicalConfig
+
+# Rows that are gathered before they are summed: bounds the memory of a sum over many shards to
+# the distinct terms and this.
+_GATHERED_ROWS = 4_000_000
+
+
+def sum_term_statistics(shards: Iterable[TermTable]) -> TermTable:
+    """Add up the term tables of shards, one after another.
+
+    Args:
+        shards: ``schema.POSTINGS``, one a shard, all made by one revision of ``terms``.
+
+    Returns:
+        ``schema.TERMS``, sorted by term.
+    """
+    num_chunks = num_terms = 0
+    gathered = [schema.TERMS.empty_table()]
+    for table, collection in shards:
+        num_chunks += collection.num_chunks
+        num_terms += collection.num_terms
+        gathered.append(table.select(schema.TERMS.names).cast(schema.TERMS))
+        if sum(part.num_rows for part in gathered[1:]) > _GATHERED_ROWS:
+            gathered = [_summed(gathered)]
+    collection = Collection(
+        terms_revision=TERMS_REVISION, num_chunks=num_chunks, num_terms=num_terms
+    )
+    return TermTable(_summed(gathered).sort_by(schema.TERM), collection)
+
+
+def _summed(tables: list[pa.Table]) -> pa.Table:
+    groups = pa.concat_tables(tables).group_by(schema.TERM, use_threads=False)
+    summed = groups.aggregate([(schema.CHUNK_FREQUENCY, "sum")])
+    named = summed.rename_columns({f"{schema.CHUNK_FREQUENCY}_sum": schema.CHUNK_FREQUENCY})
+    return schema.ensure_schema(named, schema.TERMS, "term statistics")
+
+
+class TermStatistics:
+    """The words of a generation, as a question needs them. Threads may share an instance.
+
+    Args:
+        terms: ``schema.TERMS``, sorted.
+        config: Gives ``k1`` and ``b``.
+        stemmer: What the terms were made with.
+    """
+
+    def __init__(self, terms: TermTable, config: LexicalConfig, stemmer: Stemmer) -> None:
+        self._terms = SortedTerms(terms.table)
+        self._frequencies = integers(terms.table, schema.CHUNK_FREQUENCY)
+        self._collection = terms.collection
+        self._config = config
+        self._stemmer = stemmer
+
+    @classmethod
+    def open(cls, path: Path, config: LexicalConfig, stemmer: Stemmer) -> "TermStatistics":
+        """Map the statistics of a generation.
+
+        Raises:
+            IndexFormatError: If the file is missing or not such a table.
+        """
+        return cls(read_term_table(path, schema.TERMS), config, stemmer)
+
+    def weigh(self, question: str) -> LexicalQuery:
+        """Return the known words of a question with their weights; there may be none."""
+        terms = list(dict.fromkeys(terms_of(question, self._stemmer)))
+        idf = dict(self._weights(terms))
+        collection = self._collection
+        return LexicalQuery(
+            idf,
+            mean_length=collection.num_terms / max(collection.num_chunks, 1),
+            k1=self._config.k1,
+            b=self._config.b,
+            num_unknown=len(terms) - len(idf),
+        )
+
+    def _weights(self, terms: Iterable[str]) -> Iterator[tuple[str, float]]:
+        for term in terms:
+            place = self._terms.find(term)
+            if place is not None:
+                frequency = int(self._frequencies[place])
+                yield term, inverse_document_frequency(frequency, self._collection.num_chunks)
