@@ -37,12 +37,14 @@ class Timings:
     """Milliseconds of single queries.
 
     Attributes:
-        ours: Whole answers.
+        ours: Whole answers from vectors and position alone, the paper's method.
+        fused: Whole answers with words beside them, the default.
         floor: Encoder and searches alone.
         steps: Steps of both sides, by name.
     """
 
     ours: list[float] = field(default_factory=list)
+    fused: list[float] = field(default_factory=list)
     floor: list[float] = field(default_factory=list)
     steps: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -73,17 +75,20 @@ class OpenIndex:
 
 
 def measure_queries(opened: OpenIndex, questions: Sequence[str], num_rounds: int) -> dict[str, Any]:
-    """Ask every question once a round; both sides take turns at going first."""
+    """Ask every question once a round; the sides take turns at going first."""
     for question in questions[:_NUM_WARM_UP]:
-        _ask_both(opened, question, Timings(), ours_first=True)
+        _ask_all(opened, question, Timings(), first=0)
     rounds: list[Timings] = []
     for number in range(num_rounds):
         timings = Timings()
         for place, question in enumerate(questions):
-            _ask_both(opened, question, timings, ours_first=(place + number) % 2 == 0)
+            _ask_all(opened, question, timings, first=place + number)
         rounds.append(timings)
-        ours, floor = statistics.median(timings.ours), statistics.median(timings.floor)
-        say(f"round {number + 1}: {ours:.2f} ms, floor {floor:.2f} ms, ratio {ours / floor:.3f}")
+        ours, fused, floor = map(statistics.median, (timings.ours, timings.fused, timings.floor))
+        say(
+            f"round {number + 1}: {ours:.2f} ms, fused {fused:.2f} ms, floor {floor:.2f} ms, "
+            f"ratio {ours / floor:.3f}, fused {fused / ours:.3f}"
+        )
     return {
         "num_chunks": opened.manifest.num_chunks,
         "num_shards": len(opened.manifest.shards),
@@ -93,20 +98,32 @@ def measure_queries(opened: OpenIndex, questions: Sequence[str], num_rounds: int
     }
 
 
-def _ask_both(opened: OpenIndex, question: str, timings: Timings, *, ours_first: bool) -> None:
-    sides = (_ask_ours, _ask_floor) if ours_first else (_ask_floor, _ask_ours)
-    for side in sides:
-        side(opened, question, timings)
+def _ask_all(opened: OpenIndex, question: str, timings: Timings, *, first: int) -> None:
+    sides = (_ask_ours, _ask_fused, _ask_floor)
+    for place in range(len(sides)):
+        sides[(first + place) % len(sides)](opened, question, timings)
 
 
 def _ask_ours(opened: OpenIndex, question: str, timings: Timings) -> None:
+    request = QueryRequest(query=question, lexical_weight=0.0)
+    timings.ours.append(_answer_ms(opened, request, timings.steps, ""))
+
+
+def _ask_fused(opened: OpenIndex, question: str, timings: Timings) -> None:
+    request = QueryRequest(query=question)
+    timings.fused.append(_answer_ms(opened, request, timings.steps, "fused_"))
+
+
+def _answer_ms(
+    opened: OpenIndex, request: QueryRequest, steps: dict[str, list[float]], prefix: str
+) -> float:
     started = time.perf_counter()
-    reply = opened.searcher.answer(QueryRequest(query=question))
+    reply = opened.searcher.answer(request)
     total_ms = _ms_since(started)
-    timings.ours.append(total_ms)
     for step, step_ms in reply.timings_ms.items():
-        timings.steps[step].append(step_ms)
-    timings.steps["request_and_reply"].append(total_ms - reply.timings_ms["total"])
+        steps[f"{prefix}{step}"].append(step_ms)
+    steps[f"{prefix}request_and_reply"].append(total_ms - reply.timings_ms["total"])
+    return total_ms
 
 
 def _ask_floor(opened: OpenIndex, question: str, timings: Timings) -> None:
@@ -126,10 +143,15 @@ def _figures(rounds: Sequence[Timings]) -> dict[str, Any]:
     ratios = [
         statistics.median(timings.ours) / statistics.median(timings.floor) for timings in rounds
     ]
+    fused_ratios = [
+        statistics.median(timings.fused) / statistics.median(timings.ours) for timings in rounds
+    ]
     return {
         "ours_ms": _percentiles(ours),
+        "fused_ms": _percentiles([value for timings in rounds for value in timings.fused]),
         "floor_ms": _percentiles(floor),
         "ratio": spread(ratios),
+        "fused_ratio": spread(fused_ratios),
         "step_ms": {
             step: rounded(
                 statistics.median([value for timings in rounds for value in timings.steps[step]])
@@ -146,8 +168,8 @@ def _percentiles(values: Sequence[float]) -> dict[str, float]:
 
 def _selection(opened: OpenIndex, questions: Sequence[str]) -> dict[str, float]:
     """Return medians of the second pass with and without the gap rule, and of the rule alone."""
-    params = opened.settings.query_params()
-    without_gap = opened.settings.query_params(min_index_gap=1)
+    params = opened.settings.query_params(lexical_weight=0.0)
+    without_gap = opened.settings.query_params(lexical_weight=0.0, min_index_gap=1)
     second_pass = opened.group.second_pass
     runs: list[dict[str, float]] = []
     for question in questions:

@@ -67,15 +67,16 @@ class RayExecutor:
             "num_gpus": pool.num_gpus,
         }
         limit = self._max_restarts
+        size = min(pool.size, num_blocks)  # more would have nothing to do
         if spec.pool is None:
             run_once: Any = partial(_run_once, spec)  # Ray types a batch as a union of formats
-            tasks = ray.data.TaskPoolStrategy(min(pool.size, num_blocks))
+            tasks = ray.data.TaskPoolStrategy(size)
             return _mapped(dataset, run_once, compute=tasks, max_retries=limit, **common)
         return _mapped(
             dataset,
             _StageActor,
             fn_constructor_args=[spec],
-            compute=ray.data.ActorPoolStrategy(size=pool.size),
+            compute=ray.data.ActorPoolStrategy(size=size),
             max_restarts=limit,
             max_task_retries=limit,
             **common,

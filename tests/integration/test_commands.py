@@ -64,6 +64,13 @@ def test_plan_index_query_evaluate(
     assert (figures["n"], figures["hit@1"], figures["mrr@10"]) == (2, 1.0, 1.0)
     assert main(["evaluate", index, str(queries)]) == 0
     assert "hit@10" in capsys.readouterr().out
+    assert main(["evaluate", index, str(queries), "--json", "--budget", "1000"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert figures["evidence_recall@1000"] == 1.0
+    assert 0.0 < figures["evidence_precision@1000"] < 1.0
+    assert 0.0 < figures["context_tokens"] <= 1000
+    assert main(["evaluate", index, str(queries), "--budget", "60"]) == 0
+    assert "evidence_recall@60" in capsys.readouterr().out
 
     write_manual(corpus, 2, sentences=30)
     write_manual(corpus, 90)
@@ -91,6 +98,28 @@ def test_query_shows_why(corpus: Path, tmp_path: Path, capsys: Capture) -> None:
     argv = ["query", index, "clean the filter", "--filter", '{"doc_id": "absent"}']
     assert main(argv) == 0
     assert "nothing found" in capsys.readouterr().out
+
+
+def test_query_weighs_words_and_assembles_a_context(
+    corpus: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    index = str(tmp_path / "index")
+    assert main(["index", str(corpus), index, *SETTINGS]) == 0
+    capsys.readouterr()
+    ask = ["query", index, "K-107 filter", "--top-k", "2", "--lexical-weight"]
+    assert main([*ask, "1", "--max-context-tokens", "400", "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert "1. " in shown
+    assert "manual_007.md" in shown.splitlines()[1]
+    assert "[manual_007.md characters" in shown
+    assert " words, " in shown
+    assert main([*ask, "0.5", "--json"]) == 0
+    reply = json.loads(capsys.readouterr().out)
+    assert reply["lexical"]["applied"] is True
+    assert main(["query", index, "zwölf Xylophone"]) == 0
+    assert "knows none of these words" in capsys.readouterr().out
+    assert main([*ask, "1.5"]) == 2
+    assert "lexical_weight" in capsys.readouterr().err
 
 
 def test_doctor_checks_encoder_and_store(tmp_path: Path, capsys: Capture) -> None:

@@ -1,0 +1,23 @@
+"""A document of megabytes through the whole path: memory and time in proportion to its length.
+
+What is built for each pair of chunks, or once a chunk for all of the text, would show: the longer
+document has four times as many.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.long_document import long_document_settings, measure_long_document
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="reads the memory of the process from /proc"
+)
+def test_a_megabyte_of_a_longer_document_costs_no_more() -> None:
+    short, long = (measure_long_document(size, long_document_settings()) for size in (2, 8))
+    assert long["num_chunks"] > 3.9 * short["num_chunks"] > 6000
+    assert long["mib_per_megabyte"] <= short["mib_per_megabyte"]
+    assert long["cpu_s_per_megabyte"] <= 1.5 * short["cpu_s_per_megabyte"]
