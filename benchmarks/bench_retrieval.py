@@ -1,5 +1,7 @@
 """Measure how often the right passage is found: plain chunks against CHOP + SCP-HNSW.
 
+Each of them without and with words beside the vectors.
+
 Writes ``results/bench_retrieval.json``.
 """
 
@@ -17,9 +19,12 @@ from scp_ray.pipeline.run import IndexRequest, index_corpus
 from scp_ray.serve.measuring import measure_searcher
 from scp_ray.serve.searcher import LocalSearcher
 
+_VECTORS = "retrieval.lexical_weight=0"
 SYSTEMS = {
-    "plain": ["chop.annotator=none", "retrieval.position_weight=0"],
-    "chop": [],
+    "plain": ["chop.annotator=none", "retrieval.position_weight=0", _VECTORS],
+    "plain_words": ["chop.annotator=none", "retrieval.position_weight=0"],
+    "chop": [_VECTORS],
+    "chop_words": [],
 }
 
 

@@ -8,8 +8,9 @@ from benchmarks.shard_rows import ShardRows
 from scp_ray import schema
 from scp_ray.config import Settings
 from scp_ray.pipeline.build_stage import BuildStage
+from scp_ray.pipeline.generation_terms import publish_terms
 from scp_ray.pipeline.staged_parts import write_part
-from scp_ray.storage.keys import staged_folder
+from scp_ray.storage.keys import generation_folder, staged_folder
 from scp_ray.storage.manifest import Manifest, ShardEntry
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import commit, read_state
@@ -48,6 +49,7 @@ def publish_shard(rows: ShardRows, index: Path, settings: Settings, origin: Mani
             "num_chunks": entry.num_chunks,
             "settings": settings.model_dump(mode="json"),
             "settings_hash": settings.hash,
+            "terms": publish_terms(store, [entry], generation_folder(1, _RUN_ID)),
             "shards": [entry],
         }
     )

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.varied_texts import varied_texts
 from scp_ray import schema
 from scp_ray.index.columns import integers
 from scp_ray.index.shard_files import embedding_matrix, read_chunks, read_documents
@@ -17,6 +18,7 @@ from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import load_current
 
 COSINE = 0.9  # of a jittered vector to its original
+_TEXT_SEED = 1
 
 
 class ShardRows(NamedTuple):
@@ -65,7 +67,7 @@ def texts(table: pa.Table, name: str) -> list[str]:
 
 
 def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -> ShardRows:
-    """Return ``num_chunks`` chunks: copies of the documents with jittered vectors.
+    """Return ``num_chunks`` chunks: copies of the documents with jittered vectors, varied texts.
 
     A copy's doc_id is the original's after the number of the copy. The last document is cut
     short where the number asks for it.
@@ -74,12 +76,14 @@ def enlarged(rows: ShardRows, num_chunks: int, generator: np.random.Generator) -
     chunks = rows.chunks.take(originals).combine_chunks()
     doc_ids = _numbered(copies.tolist(), texts(chunks, schema.DOC_ID))
     _, inverse, counts = np.unique(doc_ids, return_inverse=True, return_counts=True)
+    varied = varied_texts(texts(rows.chunks, schema.TEXT), num_chunks, _TEXT_SEED)
     vectors = jittered(embedding_matrix(chunks), COSINE, generator)
     chunks = with_columns(
         chunks,
         {
             schema.DOC_ID: pa.array(doc_ids),
             schema.NUM_CHUNKS: pa.array(counts[inverse]),
+            schema.TEXT: pa.array(varied, pa.large_string()),
             schema.EMBEDDING: pa.FixedSizeListArray.from_arrays(
                 pa.array(vectors.reshape(-1)), vectors.shape[1]
             ),

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import bm25s
+import bm25s  # type: ignore[import-untyped]
 import numpy as np
 
 from benchmarks.figures import rounded, say, spread
@@ -82,7 +82,7 @@ class WordSearches:
 
     def measure(self, questions: Sequence[str], num_rounds: int) -> dict[str, Any]:
         """Ask every question once a round, and once before; who goes first changes."""
-        asked = [words for question in questions if (words := self._statistics.weigh(question))]
+        asked = [words for question in questions if (words := self._statistics.weigh(question)).idf]
         rounds = [self._round(asked, number) for number in range(num_rounds + 1)][1:]
         for number, times in enumerate(rounds, 1):
             ours, theirs = statistics.median(times["ours"]), statistics.median(times["bm25s"])

@@ -22,7 +22,11 @@ WORK = ROOT / ".demo"
 QUERIES = ROOT / "examples" / "manual_queries.jsonl"
 ASKED = ("halden-14", "norrvik-11", "calder-12")
 SYSTEMS = {
-    "plain chunks": ["chop.annotator=none", "retrieval.position_weight=0"],
+    "plain chunks": [
+        "chop.annotator=none",
+        "retrieval.position_weight=0",
+        "retrieval.lexical_weight=0",
+    ],
     "CHOP + SCP-HNSW": [],
 }
 

@@ -1,5 +1,7 @@
 """From the settings to the encoder, or to its tokenizer alone."""
 
+from pathlib import Path
+
 from scp_ray.embedding.hash_encoder import HASH_SCHEME, HashEncoder, hash_encoder_from_name
 from scp_ray.embedding.model_folder import find_model_folder, packaged_folder
 from scp_ray.embedding.sentence_transformer import (
@@ -7,8 +9,11 @@ from scp_ray.embedding.sentence_transformer import (
     load_sentence_transformer,
 )
 from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
+from scp_ray.errors import EncoderError
 from scp_ray.protocols import Tokenizer
 from scp_ray.sections import EmbeddingConfig
+
+_TOKENIZER_FILE = "tokenizer.json"
 
 
 def load_encoder(
@@ -43,5 +48,31 @@ def load_tokenizer(config: EmbeddingConfig) -> Tokenizer:
         return hash_encoder_from_name(config.model).tokenizer
     folder = find_model_folder(config.model)
     if folder == packaged_folder(config.model):
-        return SubwordTokenizer.from_file(folder / "tokenizer.json")
+        return SubwordTokenizer.from_file(folder / _TOKENIZER_FILE)
     return load_encoder(config.model_copy(update={"device": "cpu"})).tokenizer
+
+
+def load_named_tokenizer(name: str) -> Tokenizer:
+    """Load a tokenizer by itself, such as that of the LLM that will read a context.
+
+    Args:
+        name: A ``tokenizer.json``, a folder that holds one, or a name on the model hub.
+
+    Raises:
+        EncoderError: If it is nowhere, or not a fast tokenizer.
+    """
+    path = Path(name).expanduser()
+    try:
+        if path.is_dir():
+            path /= _TOKENIZER_FILE
+        elif not path.is_file():
+            from huggingface_hub import hf_hub_download
+
+            path = Path(hf_hub_download(name, _TOKENIZER_FILE))
+        return SubwordTokenizer.from_file(path)
+    except Exception as error:
+        message = (
+            f"cannot load the tokenizer {name!r} ({str(error).splitlines()[0]}); set "
+            "context.tokenizer to a folder with a tokenizer.json, or leave it out"
+        )
+        raise EncoderError(message) from error

@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from scp_ray.config import Settings, settings_from_manifest
-from scp_ray.embedding.factory import load_encoder
+from scp_ray.embedding.factory import load_encoder, load_named_tokenizer
 from scp_ray.errors import ConfigError, EncoderError, IndexFormatError
 from scp_ray.index.term_statistics import TermStatistics
-from scp_ray.protocols import Encoder, Float32Array, ObjectStore
+from scp_ray.protocols import Encoder, Float32Array, ObjectStore, Tokenizer
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.terms import TERMS_REVISION
@@ -74,10 +74,14 @@ class QuestionReader:
 
     Attributes:
         encoder: The encoder that made its vectors.
+        context_tokenizer: Counts the tokens of contexts.
     """
 
-    def __init__(self, encoder: Encoder, terms: TermStatistics) -> None:
+    def __init__(
+        self, encoder: Encoder, terms: TermStatistics, context_tokenizer: Tokenizer | None = None
+    ) -> None:
         self.encoder = encoder
+        self.context_tokenizer = context_tokenizer or encoder.tokenizer
         self._terms = terms
 
     @classmethod
@@ -85,11 +89,13 @@ class QuestionReader:
         """Load the encoder of a generation and map its term statistics.
 
         Raises:
-            EncoderError: If the encoder is not here.
+            EncoderError: If the encoder, or the tokenizer of ``context.tokenizer``, is not here.
             ChecksumError: If the statistics are missing or damaged.
         """
         terms = open_term_statistics(store, manifest, settings)
-        return cls(load_query_encoder(manifest, settings), terms)
+        name = settings.context.tokenizer
+        tokenizer = load_named_tokenizer(name) if name else None
+        return cls(load_query_encoder(manifest, settings), terms, tokenizer)
 
     def read(self, request: QueryRequest) -> ReadQuestion:
         """Return vector and words of a request; one that gives an embedding has no words.

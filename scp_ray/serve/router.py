@@ -138,7 +138,7 @@ class Router:
                 )
             with watch.measure("context"):
                 context = await asyncio.to_thread(
-                    context_of, in_context, results, plan, self._reader.encoder.tokenizer
+                    context_of, in_context, results, plan, self._reader.context_tokenizer
                 )
         if fan_out.degraded and (request.strict or not fan_out.alive):
             missing = "; ".join(f"{one.group}: {one.reason}" for one in fan_out.degraded)

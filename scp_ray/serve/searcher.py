@@ -98,7 +98,7 @@ class LocalSearcher:
                 in_context = plan.context_chunks(outcome.selection)
                 results = self._group.results({*outcome.selection.kept, *in_context})
             with watch.measure("context"):
-                context = context_of(in_context, results, plan, self._reader.encoder.tokenizer)
+                context = context_of(in_context, results, plan, self._reader.context_tokenizer)
         findings = Findings(
             question,
             params,

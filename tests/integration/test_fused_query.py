@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from scp_ray.config import Settings
-from scp_ray.embedding.factory import load_encoder
-from scp_ray.errors import ChecksumError
+from scp_ray.embedding.factory import load_encoder, load_named_tokenizer
+from scp_ray.errors import ChecksumError, EncoderError
 from scp_ray.index.shard_files import read_chunks
 from scp_ray.pipeline.report import RunReport
 from scp_ray.records import ContextRule, Stemmer
@@ -193,6 +193,23 @@ def test_the_gap_rule_makes_the_context_of_the_results(searcher: LocalSearcher) 
     }
     assert cited == {(result.doc_id, result.chunk_index) for result in reply.results}
     assert reply.context.skipped == []
+
+
+def test_another_tokenizer_counts_the_context(
+    index: Path, small_settings: MakeSettings, tiny_cross_encoder: Path
+) -> None:
+    settings = small_settings(f"context.tokenizer={tiny_cross_encoder}")
+    reply = LocalSearcher.open(str(index), settings).answer(
+        QueryRequest(query=QUESTION, max_context_tokens=900)
+    )
+    assert reply.context is not None
+    texts = [passage.text for passage in reply.context.passages]
+    assert sum(load_named_tokenizer(str(tiny_cross_encoder)).count_tokens(texts)) <= 900
+    assert reply.context.tokens > sum(
+        load_encoder(settings.embedding).tokenizer.count_tokens(texts)
+    )
+    with pytest.raises(EncoderError, match="cannot load the tokenizer"):
+        LocalSearcher.open(str(index), small_settings(f"context.tokenizer={index}"))
 
 
 def test_no_budget_no_context(searcher: LocalSearcher) -> None:

@@ -1,7 +1,7 @@
 """A document of megabytes through the whole path: memory and time in proportion to its length.
 
-What is built for each pair of chunks, or once a chunk for all of the text, would show: the longer
-document has four times as many.
+What is made for each pair of chunks, or of the whole text for each chunk, would show: the longer
+document has four times as many chunks.
 """
 
 from pathlib import Path
@@ -19,5 +19,7 @@ pytestmark = pytest.mark.integration
 def test_a_megabyte_of_a_longer_document_costs_no_more() -> None:
     short, long = (measure_long_document(size, long_document_settings()) for size in (2, 8))
     assert long["num_chunks"] > 3.9 * short["num_chunks"] > 6000
-    assert long["mib_per_megabyte"] <= short["mib_per_megabyte"]
+    # What a run needs at any size counts half as much; with a float32 for each pair of chunks in
+    # one stage the two are equal.
+    assert long["mib_per_megabyte"] <= 0.8 * short["mib_per_megabyte"]
     assert long["cpu_s_per_megabyte"] <= 1.5 * short["cpu_s_per_megabyte"]
