@@ -17,7 +17,8 @@ from benchmarks.shard_rows import COSINE, enlarged, stored_rows
 from scp_ray.config import Settings, available_cpus
 from scp_ray.evaluation.queries import read_queries
 from scp_ray.pipeline.executor import InProcessExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 
 _CORPUS = ROOT / "examples" / "manuals"
 _QUERIES = ROOT / "examples" / "manual_queries.jsonl"

@@ -21,7 +21,8 @@ from scp_ray.embedding.factory import load_encoder
 from scp_ray.evaluation.queries import read_queries
 from scp_ray.index.build import build_shard
 from scp_ray.pipeline.executor import InProcessExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.protocols import Float32Array
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import load_current

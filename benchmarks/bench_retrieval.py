@@ -14,8 +14,9 @@ from benchmarks.figures import ROOT, Result, say
 from scp_ray.config import load_settings
 from scp_ray.evaluation.queries import Query, read_queries
 from scp_ray.evaluation.report import Figures, figures
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.ray_executor import RayExecutor, connect
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.serve.measuring import measure_searcher
 from scp_ray.serve.searcher import LocalSearcher
 

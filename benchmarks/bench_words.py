@@ -21,7 +21,8 @@ from scp_ray.chop.prefix import embedding_text
 from scp_ray.config import Settings, load_settings
 from scp_ray.evaluation.queries import read_queries
 from scp_ray.pipeline.executor import InProcessExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 
 _CORPUS = ROOT / "examples" / "manuals"
 _QUERIES = ROOT / "examples" / "manual_queries.jsonl"

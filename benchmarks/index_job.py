@@ -9,9 +9,10 @@ from benchmarks.figures import say, spread, spreads
 from scp_ray.config import Settings
 from scp_ray.embedding.model_folder import find_model_folder
 from scp_ray.embedding.model_loading import load_model
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.ray_executor import RayExecutor
 from scp_ray.pipeline.report import RunReport
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -53,4 +53,4 @@ def publish_shard(rows: ShardRows, index: Path, settings: Settings, origin: Mani
             "shards": [entry],
         }
     )
-    commit(store, read_state(store), manifest)
+    commit(store, read_state(store), manifest, fence=1)

@@ -11,8 +11,9 @@ from pathlib import Path
 from scp_ray.config import Settings, load_settings
 from scp_ray.evaluation.queries import Query, read_queries
 from scp_ray.evaluation.relevance import HitSpan, is_relevant
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.ray_executor import RayExecutor, connect
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.serve.models import QueryRequest
 from scp_ray.serve.searcher import LocalSearcher
 

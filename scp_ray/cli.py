@@ -13,7 +13,17 @@ from scp_ray.commands.terminal import ExitCode, tell
 from scp_ray.config import load_settings
 from scp_ray.errors import ConfigError, PreconditionFailedError, ScpRayError
 
-_COMMANDS = ("index", "plan", "query", "evaluate", "serve", "doctor")
+_COMMANDS = (
+    "index",
+    "plan",
+    "query",
+    "evaluate",
+    "serve",
+    "generations",
+    "rollback",
+    "verify",
+    "doctor",
+)
 _DESCRIPTION = """\
 Turns a large collection of long, similar documents into a sharded, versioned retrieval index,
 and finds the right passage of the right document in it.
@@ -24,7 +34,7 @@ SCP_RAY__SECTION__KEY from the environment; later ones win, in this order: file,
 --set. `scp-ray COMMAND --help` has examples.
 
 exit codes: 0 done, 1 failed, 2 wrong use, 3 partial (some documents quarantined), 4 another run
-published first
+is at work on the index
 """
 
 

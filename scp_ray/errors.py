@@ -16,7 +16,9 @@ ScpRayError
 ├── StorageError
 │   ├── TransientStorageError     trying again may help
 │   ├── ObjectNotFoundError
-│   └── PreconditionFailedError   somebody else changed the object first
+│   └── PreconditionFailedError   somebody else changed the object first (exit code 4)
+│       ├── LeaseHeldError        another run is at work on the index
+│       └── LeaseLostError        another run took the index over
 ├── IndexFormatError              an index that this version cannot read
 │   └── ChecksumError             an object is not what the manifest says
 ├── IndexQualityError             a built shard misses recall or cannot reach a vector
@@ -121,6 +123,14 @@ class ObjectNotFoundError(StorageError):
 
 class PreconditionFailedError(StorageError):
     """A conditional write found another state than it was told to expect."""
+
+
+class LeaseHeldError(PreconditionFailedError):
+    """Another run holds the lease of the index, and lives."""
+
+
+class LeaseLostError(PreconditionFailedError):
+    """This run's lease was taken over; it can publish nothing any more."""
 
 
 class IndexFormatError(ScpRayError):

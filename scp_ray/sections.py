@@ -199,14 +199,16 @@ class RerankConfig(Section):
 
 
 class PublishConfig(Section):
-    """Guards of a commit.
+    """Guards of an index that is written.
 
     Attributes:
         max_removed_fraction: Largest share of the documents that may vanish between two
             generations without ``--allow-removals``.
+        lease_s: Seconds without a sign of life after which another run counts as dead.
     """
 
     max_removed_fraction: Fraction = 0.2
+    lease_s: Annotated[float, Field(gt=0.0, le=86_400.0)] = 30.0
 
 
 class ClusterConfig(Section):

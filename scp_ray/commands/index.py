@@ -43,9 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
     from scp_ray.pipeline.interrupt import interruptible
+    from scp_ray.pipeline.preparation import IndexRequest
     from scp_ray.pipeline.ray_executor import RayExecutor, connect
     from scp_ray.pipeline.report import RunStatus
-    from scp_ray.pipeline.run import IndexRequest, index_corpus
+    from scp_ray.pipeline.run import index_corpus
 
     request = IndexRequest(args.corpus, args.index, settings, args.allow_removals)
     tell("starting Ray")

@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
     from scp_ray.pipeline.estimate import estimate_cost
+    from scp_ray.pipeline.preparation import IndexRequest, prepare
     from scp_ray.pipeline.ray_executor import RayExecutor, connect
-    from scp_ray.pipeline.run import IndexRequest, prepare
     from scp_ray.storage.opening import open_existing
 
     tell("starting Ray")

@@ -26,7 +26,7 @@ LEXICAL_FILES = (TERMS_FILE, ROWS_FILE, COUNTS_FILE, LENGTHS_FILE)
 
 # Rows of one block of a frequent term: what is in between stays in the processor's cache. Arrays of
 # a whole shard would be fetched from the system and cleared for each term, which takes longer.
-_BLOCK_ROWS = 2**14
+_BLOCK_ROWS = 2**16
 
 Number = TypeVar("Number", np.int32, np.uint8)
 

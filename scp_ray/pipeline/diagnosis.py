@@ -16,9 +16,9 @@ from scp_ray.corpus.chunker import check_budgets
 from scp_ray.embedding.factory import load_encoder
 from scp_ray.errors import PreconditionFailedError, ScpRayError
 from scp_ray.protocols import ObjectStore
-from scp_ray.storage.opening import open_existing
+from scp_ray.storage.opening import is_on_s3, open_existing, open_store
 
-_PACKAGES = ("ray", "pyarrow", "numpy", "faiss-cpu", "torch", "sentence-transformers")
+_PACKAGES = ("ray", "pyarrow", "numpy", "faiss-cpu", "torch", "sentence-transformers", "boto3")
 _RAY_PORTS = {6379: "GCS", 8265: "dashboard and jobs", 10001: "Ray client"}
 _DASHBOARD_PORT = 8265
 _TIMEOUT_S = 1.0
@@ -95,7 +95,8 @@ def _check_encoder(settings: Settings) -> Check:
 
 def _check_store(index: str) -> Check:
     try:
-        store = open_existing(index)
+        # A prefix of a bucket need not exist; to probe a folder that does not would make it.
+        store = open_store(index) if is_on_s3(index) else open_existing(index)
         honoured = honours_conditions(store)
     except ScpRayError as error:
         return Check("store", CheckStatus.FAILED, str(error))

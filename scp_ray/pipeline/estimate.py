@@ -9,7 +9,7 @@ from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import ReadStage
 from scp_ray.pipeline.plan import DocumentState, Locator, locators_table
 from scp_ray.pipeline.pools import READ_POOL
-from scp_ray.pipeline.run import Preparation
+from scp_ray.pipeline.preparation import Preparation
 from scp_ray.pipeline.shard_plan import reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.pipeline.work import items_from_table

@@ -5,137 +5,41 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from scp_ray import __version__, schema
 from scp_ray.annotators.factory import make_annotator
-from scp_ray.chop.prefix import PREFIX_REVISION
-from scp_ray.config import Settings, fingerprint
-from scp_ray.corpus.formats import PARSER_REVISION
-from scp_ray.corpus.inventory import list_inputs
 from scp_ray.errors import (
     ConfigError,
     EmptyCorpusError,
-    QuarantineReason,
     RemovalGuardError,
     RowAccountingError,
     RunInterruptedError,
     ScpRayError,
     StorageError,
 )
-from scp_ray.pipeline.describe_stage import describe_encoder
 from scp_ray.pipeline.embed_stage import StagingTarget
 from scp_ray.pipeline.executor import Executor
 from scp_ray.pipeline.generation_terms import publish_terms
 from scp_ray.pipeline.interrupt import shielded
-from scp_ray.pipeline.parent_documents import published_documents
 from scp_ray.pipeline.plan import (
-    CorpusPlan,
     DocumentState,
     PublishedDocument,
-    Quarantined,
-    plan_corpus,
 )
-from scp_ray.pipeline.processing import Processed, process_documents, take_inventory
+from scp_ray.pipeline.preparation import IndexRequest, Preparation, prepare
+from scp_ray.pipeline.processing import Processed, process_documents
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
 from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
-from scp_ray.protocols import StoredObject
 from scp_ray.storage.keys import generation_folder
-from scp_ray.storage.manifest import FORMAT_VERSION, EncoderEntry, Manifest, ShardEntry
+from scp_ray.storage.lease import acquire, kept_alive
+from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry
 from scp_ray.storage.opening import open_existing, open_store
-from scp_ray.storage.publish import IndexState, commit, read_state
+from scp_ray.storage.publish import commit
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRequest:
-    """What a run is asked for.
-
-    Attributes:
-        corpus: Address of the corpus.
-        index: Address of the index.
-        settings: Resolved settings.
-        allow_removals: Publish even when most documents vanished from the corpus.
-    """
-
-    corpus: str
-    index: str
-    settings: Settings
-    allow_removals: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Preparation:
-    """What a run knows before it does any work on documents.
-
-    Attributes:
-        state: The index as it was found.
-        encoder: The encoder.
-        fingerprint: Settings and revisions that shape the rows.
-        published: Documents of the current generation.
-        plan: The corpus against them.
-    """
-
-    state: IndexState
-    encoder: EncoderEntry
-    fingerprint: str
-    published: dict[str, PublishedDocument]
-    plan: CorpusPlan
-
-
-def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Preparation:
-    """Look at encoder, index and corpus, and plan; changes nothing.
-
-    Raises:
-        ConfigError: If the settings do not fit the encoder, or the corpus is not there.
-        DuplicateDocumentError: If two inputs claim one doc_id.
-        IndexFormatError: If the index cannot be read by this version.
-    """
-    corpus = open_existing(request.corpus)
-    settings = request.settings
-    index = open_store(request.index)
-    state = read_state(index)
-    progress(f"loading the encoder {settings.embedding.model}")
-    encoder = describe_encoder(executor, settings)
-    files, skipped = list_inputs(corpus)
-    files, unnameable = _without_unnameable(files)
-    progress(f"taking stock of {len(files)} files")
-    inventory = take_inventory(executor, corpus.url, files, settings)
-    annotator = make_annotator(settings.chop)
-    shaping = (PARSER_REVISION, annotator.revision, PREFIX_REVISION, encoder.revision)
-    identity = fingerprint(settings, *shaping)
-    published = published_documents(index, state.manifest)
-    plan = plan_corpus(inventory, published, identity, settings.index.num_shards)
-    plan = replace(
-        plan,
-        quarantined=[*plan.quarantined, *unnameable],
-        skipped=[_printable(key) for key in skipped],
-    )
-    return Preparation(state, encoder, identity, published, plan)
-
-
-def _without_unnameable(
-    files: list[StoredObject],
-) -> tuple[list[StoredObject], list[Quarantined]]:
-    """Set aside files whose name is not Unicode: no table or report could hold it."""
-    nameable: list[StoredObject] = []
-    unnameable: list[Quarantined] = []
-    for file in files:
-        name = _printable(file.key)
-        if name == file.key:
-            nameable.append(file)
-        else:
-            detail = "its name is not valid UTF-8; rename it"
-            unnameable.append(Quarantined(name, QuarantineReason.UNREADABLE, detail))
-    return nameable, unnameable
-
-
-def _printable(key: str) -> str:
-    return key.encode("utf-8", "backslashreplace").decode()
 
 
 def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) -> RunReport:
@@ -189,7 +93,13 @@ class _Run:
         self._store = open_store(request.index)
 
     def execute(self) -> None:
-        """Prepare, process, build, commit."""
+        """Take the lease, prepare, process, build, commit."""
+        lease_s = self._request.settings.publish.lease_s
+        self._lease = acquire(self._store, self._report.run_id, lease_s, self._progress)
+        with kept_alive(self._lease, lease_s):
+            self._execute()
+
+    def _execute(self) -> None:
         with self._timed("prepare"):
             prepared = prepare(self._request, self._executor, self._progress)
         self._report.count_plan(prepared.plan)
@@ -197,8 +107,10 @@ class _Run:
         with self._timed("process"):
             processed = self._process(prepared)
         kept = self._kept(prepared, processed)
+        self._lease.check()
         with self._timed("build"):
             shards = self._build(prepared, processed, kept)
+        self._lease.check()
         with self._timed("commit"):
             self._commit(prepared, shards, {done.part for done in processed.staged.values()})
         partial = bool(self._report.quarantined)
@@ -353,7 +265,7 @@ class _Run:
             return
         manifest = self._manifest(prepared, shards)
         with shielded():
-            commit(self._store, prepared.state, manifest)
+            commit(self._store, prepared.state, manifest, self._lease.fence)
             self._report.generation, self._report.published = manifest.generation, True
             delete_parts(self._store, self._report.run_id, parts)
         self._progress(f"published generation {manifest.generation}")

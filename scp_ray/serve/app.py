@@ -235,10 +235,10 @@ def build_app(args: ServeArgs) -> Application:
     """
     settings = settings_from_tree(args.settings)
     state = read_state(open_store(args.index))
-    if state.current is None or state.manifest is None:
+    entry = state.current.entry if state.current else None
+    if entry is None or state.manifest is None:
         message = f"{args.index}: no index here; build one with `scp-ray index`"
         raise ConfigError(message)
-    entry = state.current.entry
     groups = []
     for number, shard_ids in enumerate(spread_shards(state.manifest, settings.serve.num_groups)):
         name = f"group-{number}"

@@ -1,6 +1,7 @@
 """Checksums of files, and the gate that every object passes before it is read."""
 
 import hashlib
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,6 +34,9 @@ def read_verified(store: ObjectStore, key: str, sha256: str) -> bytes:
 def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], cache: Path) -> Path:
     """Return a local folder that holds the files of ``folder``, all with the right bytes.
 
+    Processes may share a cache: a file appears in it whole and checked, or not at all. What a
+    cached file holds is checked too, so it does not matter from which store it came.
+
     Args:
         store: Where they are.
         folder: Key of the folder.
@@ -49,18 +53,30 @@ def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], ca
         try:
             path = store.local_path(key)
             if path is None:
-                path = target / name
-                if not path.is_file() or file_sha256(path) != sha256:
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    store.download(key, path)
-            else:
+                _fetch_into(target / name, store, key, sha256)
+            elif file_sha256(path) == sha256:
                 target = path.parent
+            else:
+                raise _mismatch(store, key)
         except ObjectNotFoundError as error:
             message = f"{store.url}/{key}: missing"
             raise ChecksumError(message) from error
-        if file_sha256(path) != sha256:
-            raise _mismatch(store, key)
     return target
+
+
+def _fetch_into(path: Path, store: ObjectStore, key: str, sha256: str) -> None:
+    """Put an object into the cache unless it is there; what is there damaged is replaced."""
+    if path.is_file() and file_sha256(path) == sha256:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fetched = path.with_name(f".{uuid.uuid4().hex}.part")
+    try:
+        store.download(key, fetched)
+        if file_sha256(fetched) != sha256:
+            raise _mismatch(store, key)
+        fetched.replace(path)
+    finally:
+        fetched.unlink(missing_ok=True)
 
 
 def _mismatch(store: ObjectStore, key: str) -> ChecksumError:

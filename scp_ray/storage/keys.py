@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from scp_ray.errors import StorageError
 
 CURRENT = "CURRENT"
+LEASE = "lease.json"
 MANIFEST_FILE = "manifest.json"
 TERMS_FILE = "terms.arrow"
 REPORT_FILE = "report.json"

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from scp_ray.errors import IndexFormatError, StorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
-from scp_ray.storage.keys import MANIFEST_FILE, checked_key, generation_folder
+from scp_ray.storage.keys import MANIFEST_FILE, TERMS_FILE, checked_key, generation_folder
 
 FORMAT_VERSION = 2
 
@@ -128,6 +128,12 @@ class Manifest(_Stored):
     def folder(self) -> str:
         """Folder of the generation's own files."""
         return generation_folder(self.generation, self.run_id)
+
+    @property
+    def folders(self) -> dict[str, dict[str, StoredFile]]:
+        """Every file of the generation but the manifest, by the key of its folder and by name."""
+        shards = {shard.folder: shard.files for shard in self.shards if shard.folder is not None}
+        return {self.folder: {TERMS_FILE: self.terms.file}, **shards}
 
     def to_json(self) -> bytes:
         """Return the bytes that are stored."""

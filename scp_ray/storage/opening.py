@@ -3,23 +3,26 @@
 import tempfile
 from pathlib import Path
 
-from scp_ray.errors import ConfigError
+from scp_ray.errors import ConfigError, StorageError, TransientStorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.local import LocalObjectStore
+from scp_ray.storage.s3 import SCHEME, S3ObjectStore
 
 
 def open_store(address: str) -> ObjectStore:
-    """Return the store at ``address``.
+    """Return the store at ``address``; nothing there is looked at but whether a folder is one.
 
     Args:
-        address: A folder, or a ``file://`` URL of one.
+        address: A folder, a ``file://`` URL of one, or ``s3://bucket/prefix``.
 
     Raises:
         ConfigError: If the scheme is not one that this version stores on, or it is no folder.
     """
     scheme, separator, rest = address.partition("://")
+    if is_on_s3(address):
+        return S3ObjectStore(address)
     if separator and scheme != "file":
-        message = f"{address}: cannot store on {scheme}://; give a folder"
+        message = f"{address}: cannot store on {scheme}://; give a folder or s3://bucket/prefix"
         raise ConfigError(message)
     if not address.strip():
         message = "the address of a corpus or an index is empty"
@@ -35,13 +38,34 @@ def open_existing(address: str) -> ObjectStore:
     """Return the store at ``address``, which must exist.
 
     Raises:
-        ConfigError: If there is no such folder.
+        ConfigError: If there is no such folder; on S3, if the bucket is not there or may not be
+            listed, or has no object below the prefix.
+        TransientStorageError: If S3 does not answer.
     """
     store = open_store(address)
-    if not Path(store.url).is_dir():
+    if isinstance(store, S3ObjectStore):
+        _check_has_objects(store)
+    elif not Path(store.url).is_dir():
         message = f"{address}: no such folder"
         raise ConfigError(message)
     return store
+
+
+def _check_has_objects(store: S3ObjectStore) -> None:
+    try:
+        is_empty = store.is_empty()
+    except TransientStorageError:
+        raise
+    except StorageError as error:
+        raise ConfigError(str(error)) from error
+    if is_empty:
+        message = f"{store.url}: no object there"
+        raise ConfigError(message)
+
+
+def is_on_s3(address: str) -> bool:
+    """Say whether an address is one of S3."""
+    return address.startswith(SCHEME)
 
 
 def local_cache() -> Path:

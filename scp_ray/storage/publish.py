@@ -6,7 +6,12 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from scp_ray.errors import IndexFormatError, ObjectNotFoundError
+from scp_ray.errors import (
+    IndexFormatError,
+    LeaseLostError,
+    ObjectNotFoundError,
+    PreconditionFailedError,
+)
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
 from scp_ray.storage.keys import CURRENT
@@ -34,7 +39,7 @@ class Current(BaseModel):
 
     Attributes:
         format_version: As in the manifest.
-        generation: The generation that readers take.
+        generation: The generation that readers take; 0 = none was committed yet.
         fence: Fencing token of the last writer; it only grows.
         generations: All committed generations, ascending.
     """
@@ -47,8 +52,10 @@ class Current(BaseModel):
     generations: list[GenerationEntry]
 
     @property
-    def entry(self) -> GenerationEntry:
-        """The generation that readers take."""
+    def entry(self) -> GenerationEntry | None:
+        """The generation that readers take; None before the first one."""
+        if self.generation == 0:
+            return None
         return next(row for row in self.generations if row.generation == self.generation)
 
 
@@ -80,18 +87,63 @@ def read_state(store: ObjectStore) -> IndexState:
         ChecksumError: If the manifest's bytes are others.
         IndexFormatError: If either is of a newer format, or malformed.
     """
+    current, version = _read_current(store)
+    entry = current.entry if current else None
+    manifest = read_manifest(store, entry.manifest, entry.manifest_sha256) if entry else None
+    return IndexState(current, version, manifest)
+
+
+def _read_current(store: ObjectStore) -> tuple[Current | None, str | None]:
     try:
         data, version = store.read_versioned(CURRENT)
     except ObjectNotFoundError:
-        return IndexState(None, None, None)
+        return None, None
     check_format_version(store, data)
     try:
         current = Current.model_validate_json(data)
-        entry = current.entry
+        _ = current.entry
     except (ValidationError, StopIteration) as error:
         message = f"{store.url}/{CURRENT}: malformed: {error}"
         raise IndexFormatError(message) from error
-    return IndexState(current, version, read_manifest(store, entry.manifest, entry.manifest_sha256))
+    return current, version
+
+
+def swap_current(store: ObjectStore, current: Current, expected: str | None) -> None:
+    """Replace ``CURRENT``, if it is still of the version that it was read with.
+
+    Raises:
+        PreconditionFailedError: If somebody changed it since.
+    """
+    text = current.model_dump_json(indent=1) + "\n"
+    store.compare_and_swap(CURRENT, text.encode(), expected=expected)
+
+
+def read_fence(store: ObjectStore) -> int:
+    """Return the fencing token of the last writer, 0 where nothing was written."""
+    current, _ = _read_current(store)
+    return current.fence if current else 0
+
+
+def write_fence(store: ObjectStore, fence: int) -> None:
+    """Raise the fence in ``CURRENT``, so that no earlier holder of the lease can commit any more.
+
+    Raises:
+        LeaseLostError: If a later holder has been there.
+    """
+    while True:
+        current, version = _read_current(store)
+        if current is not None and current.fence > fence:
+            message = f"{store.url}: another run took the index over meanwhile"
+            raise LeaseLostError(message)
+        if current is None:
+            current = Current(
+                format_version=FORMAT_VERSION, generation=0, fence=fence, generations=[]
+            )
+        try:
+            swap_current(store, current.model_copy(update={"fence": fence}), version)
+        except PreconditionFailedError:  # the earlier holder committed just now
+            continue
+        return
 
 
 def load_current(store: ObjectStore) -> Manifest:
@@ -107,7 +159,7 @@ def load_current(store: ObjectStore) -> Manifest:
     return manifest
 
 
-def commit(store: ObjectStore, state: IndexState, manifest: Manifest) -> None:
+def commit(store: ObjectStore, state: IndexState, manifest: Manifest, fence: int) -> None:
     """Publish a generation: write its manifest, read it back, swap ``CURRENT``.
 
     Readers see the old generation or the new one. Shard files must be in the store already.
@@ -116,6 +168,7 @@ def commit(store: ObjectStore, state: IndexState, manifest: Manifest) -> None:
         store: The index.
         state: What the run started from.
         manifest: The new generation, numbered ``state.next_generation``.
+        fence: Fencing token of the lease under which it was made.
 
     Raises:
         PreconditionFailedError: If another run committed since ``state`` was read.
@@ -131,8 +184,7 @@ def commit(store: ObjectStore, state: IndexState, manifest: Manifest) -> None:
     current = Current(
         format_version=FORMAT_VERSION,
         generation=manifest.generation,
-        fence=state.current.fence + 1 if state.current else 1,
+        fence=fence,
         generations=[*earlier, entry],
     )
-    text = current.model_dump_json(indent=1) + "\n"
-    store.compare_and_swap(CURRENT, text.encode(), expected=state.version)
+    swap_current(store, current, state.version)

@@ -20,7 +20,8 @@ from scp_ray.index.postings import build_postings
 from scp_ray.index.shard_files import read_chunks
 from scp_ray.index.term_statistics import TermStatistics, sum_term_statistics
 from scp_ray.pipeline.executor import InProcessExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.terms import terms_of
 from scp_ray.sections import LexicalConfig

@@ -8,8 +8,9 @@ import pytest
 
 from scp_ray.config import Settings, load_settings
 from scp_ray.pipeline.executor import Executor, InProcessExecutor
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.report import RunReport
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.storage.local import LocalObjectStore
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.publish import load_current

@@ -9,8 +9,9 @@ import pytest
 
 from scp_ray.config import Settings
 from scp_ray.pipeline.executor import InProcessExecutor
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.report import RunReport
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.searcher import LocalSearcher
 

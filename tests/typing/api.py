@@ -15,8 +15,9 @@ from scp_ray.evaluation.queries import read_queries
 from scp_ray.evaluation.relevance import HitSpan
 from scp_ray.index.shard import Shard
 from scp_ray.pipeline.executor import InProcessExecutor, StageSpec
+from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.ray_executor import RayExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.protocols import Encoder, ObjectStore
 from scp_ray.records import ChunkAnnotation, QueryParams
 from scp_ray.retrieval.question import Question

@@ -17,7 +17,8 @@ from benchmarks.signature_accuracy import (
 )
 from scp_ray.config import load_settings
 from scp_ray.pipeline.executor import InProcessExecutor
-from scp_ray.pipeline.run import IndexRequest, index_corpus
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 
 HEATER = """# Tarn Heat 40
 

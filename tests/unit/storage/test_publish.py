@@ -59,9 +59,9 @@ def test_no_index_yet(store: LocalObjectStore) -> None:
 
 
 def test_commit_is_read_back(store: LocalObjectStore) -> None:
-    commit(store, read_state(store), make_manifest())
+    commit(store, read_state(store), make_manifest(), fence=1)
     assert load_current(store) == make_manifest()
-    commit(store, read_state(store), make_manifest(2, "second"))
+    commit(store, read_state(store), make_manifest(2, "second"), fence=2)
     assert load_current(store).generation == 2
     current = read_state(store).current
     assert current is not None
@@ -71,14 +71,14 @@ def test_commit_is_read_back(store: LocalObjectStore) -> None:
 
 def test_second_commit_on_one_state_is_refused(store: LocalObjectStore) -> None:
     state = read_state(store)
-    commit(store, state, make_manifest(1, "first"))
+    commit(store, state, make_manifest(1, "first"), fence=1)
     with pytest.raises(PreconditionFailedError, match="changed by somebody else"):
-        commit(store, state, make_manifest(1, "second"))
+        commit(store, state, make_manifest(1, "second"), fence=1)
     assert load_current(store).run_id == "first"
 
 
 def test_manifest_without_swap_is_not_seen(store: LocalObjectStore) -> None:
-    commit(store, read_state(store), make_manifest())
+    commit(store, read_state(store), make_manifest(), fence=1)
     later = make_manifest(2, "crashed")
     store.write(later.key, later.to_json())
     assert load_current(store).generation == 1
@@ -87,13 +87,13 @@ def test_manifest_without_swap_is_not_seen(store: LocalObjectStore) -> None:
 
 @pytest.mark.parametrize("where", ["CURRENT", "manifest"])
 def test_newer_format_is_refused_by_name(store: LocalObjectStore, where: str) -> None:
-    commit(store, read_state(store), make_manifest(format_version=FORMAT_VERSION))
+    commit(store, read_state(store), make_manifest(format_version=FORMAT_VERSION), fence=1)
     if where == "CURRENT":
         content = json.loads(store.read(CURRENT)) | {"format_version": 99, "new_field": 1}
         store.write(CURRENT, json.dumps(content).encode())
     else:
         state = read_state(store)
-        commit(store, state, make_manifest(2, format_version=99))
+        commit(store, state, make_manifest(2, format_version=99), fence=1)
     with pytest.raises(IndexFormatError, match="has index format 99; this version .* reads format"):
         load_current(store)
 
@@ -106,7 +106,7 @@ def test_foreign_current_is_refused(store: LocalObjectStore, content: bytes) -> 
 
 
 def test_current_without_its_generation_is_refused(store: LocalObjectStore) -> None:
-    commit(store, read_state(store), make_manifest())
+    commit(store, read_state(store), make_manifest(), fence=1)
     content = json.loads(store.read(CURRENT)) | {"generation": 5}
     store.write(CURRENT, json.dumps(content).encode())
     with pytest.raises(IndexFormatError, match="CURRENT: malformed"):
@@ -114,7 +114,7 @@ def test_current_without_its_generation_is_refused(store: LocalObjectStore) -> N
 
 
 def test_edited_manifest_is_refused(store: LocalObjectStore) -> None:
-    commit(store, read_state(store), make_manifest())
+    commit(store, read_state(store), make_manifest(), fence=1)
     key = make_manifest().key
     store.write(key, store.read(key).replace(b'"corpus"', b'"korpus"'))
     with pytest.raises(ChecksumError, match=r"manifest\.json: its bytes are not those"):
@@ -132,6 +132,6 @@ def test_file_names_in_a_manifest_cannot_leave_the_index(store: LocalObjectStore
             }
         )
     )
-    commit(store, read_state(store), make_manifest(shards=[shard.model_dump()]))
+    commit(store, read_state(store), make_manifest(shards=[shard.model_dump()]), fence=1)
     with pytest.raises(IndexFormatError, match="unsafe object key"):
         load_current(store)
