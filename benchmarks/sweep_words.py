@@ -74,12 +74,17 @@ class AskedIndex:
         self._queries, self._settings, self._budget = queries, settings, budget
         self._stored: dict[ChunkKey, ResultModel] = {}
 
+    def ranking(self, point: Point, places: Iterable[int]) -> Values:
+        """Ask the questions at ``places`` with one choice of settings, for results alone."""
+        return self._ask(point, places, budget=0)
+
     def values(self, point: Point, places: Iterable[int]) -> Values:
-        """Ask the questions at ``places`` with one choice of settings."""
+        """Ask them for contexts too, where there is a budget."""
+        return self._ask(point, places, budget=self._budget)
+
+    def _ask(self, point: Point, places: Iterable[int], *, budget: int) -> Values:
         settings = self._settings.with_values("retrieval", lexical_weight=point.lexical_weight)
-        request = QueryRequest(
-            query="any", top_k=CUTOFF, exact=True, max_context_tokens=self._budget
-        )
+        request = QueryRequest(query="any", top_k=CUTOFF, exact=True, max_context_tokens=budget)
         plan = plan_query(request, self._manifest, settings)
         asked, replies, contexts = [], {}, {}
         for place in places:
@@ -158,13 +163,13 @@ def sweep(asked: AskedIndex, start: Point, num_questions: int) -> dict[str, Any]
     """Choose on one half and compare with ``start`` on the other."""
     chosen_on, held_out = halves(num_questions)
     grid = {
-        point: means(asked.values(point, chosen_on))
+        point: means(asked.ranking(point, chosen_on))
         for point in (Point(weight, k1, b) for k1, b, weight in product(K1, B, LEXICAL_WEIGHTS))
         if point.lexical_weight or point[1:] == start[1:]
     }
     picked = max(grid, key=lambda point: (grid[point][f"mrr@{CUTOFF}"], grid[point]["hit@1"]))
     say(f"chosen on {len(chosen_on)} questions: {_named(picked)}, {_line(grid[picked])}")
-    say(f"settings in force there: {_line(means(asked.values(start, chosen_on)))}")
+    say(f"settings in force there: {_line(means(asked.ranking(start, chosen_on)))}")
     systems = {
         "in force": start,
         "chosen": picked,
@@ -181,15 +186,15 @@ def sweep(asked: AskedIndex, start: Point, num_questions: int) -> dict[str, Any]
 
 def levers(asked: AskedIndex, start: Point, num_questions: int) -> dict[str, Any]:
     """Move one setting at a time, over all questions, against the settings in force."""
-    moved = {"lexical_weight": LEXICAL_WEIGHTS, "k1": K1, "b": B}
-    found = {}
-    for name, choices in moved.items():
+    everything = range(num_questions)
+    base, found = asked.values(start, everything), {}
+    for name, choices in (("lexical_weight", LEXICAL_WEIGHTS), ("k1", K1), ("b", B)):
         say(f"{name}, the others as in force")
+        moved = [start._replace(**{name: choice}) for choice in choices]
         systems = {
-            str(choice): asked.values(start._replace(**{name: choice}), range(num_questions))
-            for choice in choices
+            f"{getattr(point, name):g}": base if point == start else asked.values(point, everything)
+            for point in moved
         }
-        base = asked.values(start, range(num_questions))
         found[name] = compare({"in force": base, **systems})
     return found
 

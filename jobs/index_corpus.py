@@ -1,4 +1,7 @@
-"""Build or re-index: ``ray job submit -- python jobs/index_corpus.py CORPUS INDEX``."""
+"""Build or re-index: ``ray job submit -- python jobs/index_corpus.py CORPUS INDEX``.
+
+CORPUS and INDEX are addresses that every node reaches: ``s3://bucket/prefix`` or a shared folder.
+"""
 
 import sys
 

@@ -21,6 +21,7 @@ _COMMANDS = (
     "serve",
     "generations",
     "rollback",
+    "gc",
     "verify",
     "doctor",
 )

@@ -205,10 +205,13 @@ class PublishConfig(Section):
         max_removed_fraction: Largest share of the documents that may vanish between two
             generations without ``--allow-removals``.
         lease_s: Seconds without a sign of life after which another run counts as dead.
+        reader_grace_s: Seconds for which ``gc`` keeps the files of a generation after it was
+            retired, for readers that have them open.
     """
 
     max_removed_fraction: Fraction = 0.2
     lease_s: Annotated[float, Field(gt=0.0, le=86_400.0)] = 30.0
+    reader_grace_s: Annotated[float, Field(ge=0.0)] = 3600.0
 
 
 class ClusterConfig(Section):

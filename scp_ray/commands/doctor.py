@@ -16,6 +16,7 @@ EXAMPLES = """\
 examples:
   scp-ray doctor
   scp-ray doctor --index index/
+  scp-ray doctor --index s3://bucket/index
 """
 _MARKS = {"ok": "ok  ", "warning": "warn", "failed": "FAIL"}
 

@@ -26,7 +26,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("index", metavar="INDEX", help="folder of the index")
+    parser.add_argument("index", metavar="INDEX", help="address of the index")
     parser.add_argument("queries", metavar="QUERIES", type=Path, help="questions as JSONL")
     parser.add_argument(
         "--budget",

@@ -22,6 +22,7 @@ A run that was stopped or killed is finished by running the same command again.
 EXAMPLES = """\
 examples:
   scp-ray index manuals/ index/
+  scp-ray index s3://bucket/manuals s3://bucket/index
   scp-ray index manuals/ index/ --set index.num_shards=16 --set chop.annotator=none
   scp-ray index manuals/ index/ --json > report.json
 """
@@ -30,8 +31,10 @@ _SHOWN_PROBLEMS = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("corpus", metavar="CORPUS", help="folder of documents")
-    parser.add_argument("index", metavar="INDEX", help="folder of the index; made if missing")
+    parser.add_argument("corpus", metavar="CORPUS", help="folder of documents, or s3://")
+    parser.add_argument(
+        "index", metavar="INDEX", help="folder of the index, or s3://; made if missing"
+    )
     parser.add_argument(
         "--allow-removals",
         action="store_true",

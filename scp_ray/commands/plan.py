@@ -24,8 +24,10 @@ example:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("corpus", metavar="CORPUS", help="folder of documents")
-    parser.add_argument("index", metavar="INDEX", help="folder of the index; may be missing")
+    parser.add_argument("corpus", metavar="CORPUS", help="folder of documents, or s3://")
+    parser.add_argument(
+        "index", metavar="INDEX", help="folder of the index, or s3://; may be missing"
+    )
     parser.add_argument("--json", action="store_true", help="print the plan as JSON")
 
 

@@ -35,7 +35,7 @@ _WIDTH = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("index", metavar="INDEX", help="folder of the index")
+    parser.add_argument("index", metavar="INDEX", help="address of the index")
     parser.add_argument("question", metavar="QUESTION", nargs="?", help="what to ask")
     parser.add_argument(
         "--file", type=Path, metavar="QUERIES", help="ask every question of a JSONL file instead"

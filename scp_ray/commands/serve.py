@@ -21,7 +21,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("index", metavar="INDEX", help="folder of the index")
+    parser.add_argument("index", metavar="INDEX", help="address of the index")
     parser.add_argument("--host", help="address to listen on (setting serve.host)")
     parser.add_argument("--port", type=int, help="TCP port (setting serve.port)")
 

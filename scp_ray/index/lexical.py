@@ -114,6 +114,8 @@ class LexicalIndex:
     def scores(self, words: LexicalQuery) -> Float64Array:
         """Return BM25 over its bound of every row, in [0, 1], shape (num_chunks,)."""
         scores = np.zeros(self.num_chunks)
+        if not words.idf:
+            return scores
         norms = self._length_norms(words)
         for term, idf in words.idf.items():
             place = self._terms.find(term)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -47,18 +46,19 @@ class SortedTerms:
         _, offsets, data = terms.buffers()
         self._data = memoryview(data or b"")
         first, last = terms.offset, terms.offset + len(terms) + 1
-        self._offsets: npt.NDArray[np.int32] = (
+        # Memory views: a lookup takes some twenty steps, and numpy's scalars are slow.
+        values: Any = (
             np.frombuffer(offsets, dtype=np.int32)[first:last]
             if len(terms)
             else np.zeros(1, dtype=np.int32)
         )
+        self._offsets = memoryview(values)
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
     def __getitem__(self, place: int) -> bytes:
-        start, end = self._offsets[place : place + 2].tolist()
-        return bytes(self._data[start:end])
+        return self._data[self._offsets[place] : self._offsets[place + 1]].tobytes()
 
     def find(self, term: str) -> int | None:
         """Return the row of a term, or None if it is not in the table."""

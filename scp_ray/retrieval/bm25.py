@@ -6,7 +6,7 @@ lexical score wherever it lies.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ class LexicalQuery:
         k1: Saturation of repeats, > 0.
         b: Weight of a chunk's length, in [0, 1].
         num_unknown: Distinct terms of the question that the generation does not know.
+        bound: More than BM25 can give to any chunk: every term of the question, repeated for ever.
     """
 
     idf: Mapping[str, float]
@@ -36,11 +37,11 @@ class LexicalQuery:
     k1: float
     b: float
     num_unknown: int = 0
+    bound: float = field(init=False)
 
-    @property
-    def bound(self) -> float:
-        """More than BM25 can give to any chunk: every term of the question, repeated for ever."""
-        return math.fsum(self.idf.values()) * (self.k1 + 1.0)
+    def __post_init__(self) -> None:
+        bound = math.fsum(self.idf.values()) * (self.k1 + 1.0)
+        object.__setattr__(self, "bound", bound)
 
 
 def inverse_document_frequency(chunk_frequency: int, num_chunks: int) -> float:

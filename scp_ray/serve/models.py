@@ -17,7 +17,7 @@ class _Model(BaseModel):
 class QueryRequest(_Model):
     """A question and how to answer it; what is left out follows the service's settings."""
 
-    query: Annotated[str, Field(min_length=1)] | None = None
+    query: Annotated[str, Field(min_length=1, max_length=2**20)] | None = None
     embedding: Annotated[list[float], Field(min_length=1, max_length=65_536)] | None = None
     top_k: Annotated[int, Field(ge=1, le=1000)] | None = None
     min_index_gap: Annotated[int, Field(ge=1)] | None = None

@@ -16,6 +16,7 @@ REPORT_FILE = "report.json"
 RUNS = "runs/"
 SHARDS = "shards/"
 GENERATIONS = "generations/"
+STAGED = "staged/"
 
 
 def checked_key(key: str) -> str:
@@ -49,7 +50,7 @@ def shard_folder(shard_id: int, files: Mapping[str, str]) -> str:
 
 def staged_folder(run_id: str, shard_id: int) -> str:
     """Folder of the staged parts of one shard."""
-    return f"{RUNS}{run_id}/staged/{shard_id:05d}"
+    return f"{RUNS}{run_id}/{STAGED}{shard_id:05d}"
 
 
 def report_key(run_id: str) -> str:

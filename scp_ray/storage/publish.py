@@ -34,6 +34,20 @@ class GenerationEntry(BaseModel):
     manifest_sha256: Sha256
 
 
+class RetiredEntry(BaseModel):
+    """A generation that was taken off the list, whose files running readers may still need.
+
+    Attributes:
+        entry: The generation.
+        retired_at: UTC time, seconds since 1970.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    entry: GenerationEntry
+    retired_at: float
+
+
 class Current(BaseModel):
     """The content of ``CURRENT``.
 
@@ -41,7 +55,9 @@ class Current(BaseModel):
         format_version: As in the manifest.
         generation: The generation that readers take; 0 = none was committed yet.
         fence: Fencing token of the last writer; it only grows.
-        generations: All committed generations, ascending.
+        generations: The committed generations that were not retired, ascending.
+        retired: Retired ones whose files are still there.
+        last_generation: The largest number ever committed.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,6 +66,8 @@ class Current(BaseModel):
     generation: int
     fence: int
     generations: list[GenerationEntry]
+    retired: list[RetiredEntry] = []
+    last_generation: Annotated[int, Field(ge=0)] = 0
 
     @property
     def entry(self) -> GenerationEntry | None:
@@ -76,8 +94,7 @@ class IndexState:
     @property
     def next_generation(self) -> int:
         """Largest number ever committed plus one."""
-        numbers = [row.generation for row in self.current.generations] if self.current else []
-        return max(numbers, default=0) + 1
+        return (self.current.last_generation if self.current else 0) + 1
 
 
 def read_state(store: ObjectStore) -> IndexState:
@@ -186,5 +203,7 @@ def commit(store: ObjectStore, state: IndexState, manifest: Manifest, fence: int
         generation=manifest.generation,
         fence=fence,
         generations=[*earlier, entry],
+        retired=state.current.retired if state.current else [],
+        last_generation=manifest.generation,
     )
     swap_current(store, current, state.version)

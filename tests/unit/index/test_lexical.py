@@ -51,6 +51,11 @@ def test_unknown_terms_add_nothing(tmp_path: Path) -> None:
     assert not written(tmp_path).scores(words(lion=3.0)).any()
 
 
+def test_a_question_without_known_words_scores_nothing(tmp_path: Path) -> None:
+    nothing = LexicalQuery({}, mean_length=0.0, k1=1.2, b=0.75)
+    assert not written(tmp_path).scores(nothing).any()
+
+
 def test_other_settings_are_not_answered_from_the_last(tmp_path: Path) -> None:
     index = written(tmp_path)
     first = index.scores(words(fox=1.0))
