@@ -20,7 +20,7 @@ from scp_ray.embedding.sentence_transformer import SentenceTransformerEncoder
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.two_pass import prior_of
 from scp_ray.serve.models import QueryRequest
-from scp_ray.serve.question import QuestionReader, open_term_statistics
+from scp_ray.serve.question_reader import QuestionReader, open_term_statistics
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.checksums import fetch_verified

@@ -27,7 +27,7 @@ from scp_ray.retrieval.question import Question
 from scp_ray.serve.context import context_of
 from scp_ray.serve.models import QueryRequest, ResultModel
 from scp_ray.serve.query_plan import plan_query
-from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import load_current

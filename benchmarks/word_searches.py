@@ -17,7 +17,7 @@ from scp_ray.index.term_statistics import TermStatistics, sum_term_statistics
 from scp_ray.protocols import Float64Array
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.bm25 import LexicalQuery
-from scp_ray.retrieval.candidates import wordy_candidates
+from scp_ray.retrieval.candidates import lexical_candidates
 from scp_ray.retrieval.terms import terms_of
 from scp_ray.sections import LexicalConfig
 
@@ -121,7 +121,7 @@ class WordSearches:
         started = time.perf_counter()
         scores = self._ours.scores(words)
         scored = time.perf_counter()
-        rows = wordy_candidates(scores, NUM_WANTED, None).rows
+        rows = lexical_candidates(scores, NUM_WANTED, None).rows
         ended = time.perf_counter()
         times["scores"].append(1000.0 * (scored - started))
         times["candidates"].append(1000.0 * (ended - scored))

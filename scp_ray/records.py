@@ -109,13 +109,14 @@ class ContextRule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class QueryParams:
-    """How one question is to be answered; see ``scp_ray.config.RetrievalConfig`` for defaults.
+    """How one question is to be answered; see ``scp_ray.sections.RetrievalConfig`` for defaults.
 
     Attributes:
         top_k: Results wanted, >= 1.
         min_index_gap: Least distance of chunk_index between two results of a document; 1 = off.
         position_weight: Weight w of the position term, >= 0; 0 leaves position out.
-        lexical_weight: Weight l of the words against the vectors, in [0, 1]; 0 = vectors alone.
+        lexical_weight: Weight l of the words against the vectors, in [0, 1], for a question whose
+            terms are all known; 0 = vectors alone.
         first_pass_candidates: Hits of the first pass that form the prior, >= 1.
         prior_temperature: Softmax temperature over their scores, > 0.
         prior_gate: Least concentration in [0, 1] at which the position term is used.
@@ -202,7 +203,7 @@ class Selection:
         decisions: Every candidate down to the last kept one, in rank order.
         exhausted: True when fewer than ``top_k`` eligible chunks exist and all were seen.
         ranking: The first ``num_ranked`` chunks of the ranking before the gap rule, in rank
-            order; fewer only where the index has no more.
+            order, or in the order of a rerank; fewer only where the index has no more.
     """
 
     decisions: tuple[Decision, ...]

@@ -15,8 +15,8 @@ The only file that spells column names. A table from elsewhere goes through ``en
     STAGED      one document, done         runs/<run id>/staged/<shard>/<part>.documents.parquet
     CHUNKS      one chunk                  staged parts; shards/<id>/<hash>/chunks.arrow
     DOCUMENTS   one document of a shard    shards/<id>/<hash>/documents.parquet
-    POSTINGS    one term of a shard        shards/<id>/<hash>/lexical.terms.arrow
-    TERMS       one term of a generation   generations/<number>-<run id>/terms.arrow
+    TERMS       one term                   of a shard: shards/<id>/<hash>/lexical.terms.arrow
+                                           of all: generations/<number>-<run id>/terms.arrow
 
 CHUNKS rows are sorted by doc_id and chunk_index; ``docs/data-formats.md`` explains each column.
 """
@@ -71,8 +71,6 @@ ENTRY_JSON = "entry_json"
 BUILD_S = "build_s"
 TERM = "term"
 CHUNK_FREQUENCY = "chunk_frequency"
-COUNTS_START = "counts_start"
-ROWS_START = "rows_start"
 
 
 def _required(name: str, kind: pa.DataType) -> Field:
@@ -216,14 +214,6 @@ TERMS = pa.schema(
     [
         _required(TERM, pa.string()),
         _required(CHUNK_FREQUENCY, pa.int64()),
-    ]
-)
-
-POSTINGS = pa.schema(
-    [
-        *TERMS,
-        _required(COUNTS_START, pa.int64()),
-        _required(ROWS_START, pa.int64()),  # -1 when every row of the shard has a count
     ]
 )
 

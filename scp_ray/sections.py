@@ -125,7 +125,7 @@ class IndexConfig(Section):
     num_shards: Annotated[int, Field(ge=1, le=100_000)] = 4
     m: Annotated[int, Field(ge=4, le=128)] = 32
     ef_construction: Annotated[int, Field(ge=8, le=4096)] = 200
-    ef_search: Annotated[int, Field(ge=8, le=65_536)] = 128
+    ef_search: Annotated[int, Field(ge=8, le=65_536)] = 256
     positional_code_weight: Annotated[float, Field(gt=0.0, le=10.0)] = 0.2
     stemmer: Stemmer = Stemmer.LIGHT
     search: SearchMode = SearchMode.HNSW
@@ -147,13 +147,14 @@ class LexicalConfig(Section):
 
 
 class RetrievalConfig(Section):
-    """Defaults of a query; each can be set for one query.
+    """Defaults of a query.
 
     Attributes:
         top_k: Results.
         min_index_gap: Least chunk_index distance of two results of a document; 1 = off.
         position_weight: Weight w of the position term; 0 leaves position out.
-        lexical_weight: Weight l of the words against the vectors; 0 = vectors alone.
+        lexical_weight: Weight l of the words against the vectors, for a question whose terms are
+            all known, and less by the share that is not; 0 = vectors alone.
         first_pass_candidates: First-pass hits that form the prior.
         prior_temperature: Softmax temperature over their scores.
         prior_gate: Least concentration at which position counts.
@@ -176,7 +177,7 @@ class ContextConfig(Section):
     Attributes:
         max_tokens: Token budget of the passages; 0 = no context.
         rule: ``merge`` takes neighbours in and merges their text, ``gap`` takes the results.
-        candidates: Chunks of the ranking that ``merge`` tries.
+        candidates: Chunks of the ranking, or results, that are tried.
         tokenizer: Name or folder of the tokenizer that counts; None = the encoder's.
     """
 

@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from scp_ray.commands.terminal import ExitCode, show, show_json
 from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
 from scp_ray.evaluation.queries import read_queries
-from scp_ray.serve.models import ContextModel, QueryReply, QueryRequest
+from scp_ray.serve.models import CandidateModel, ContextModel, QueryReply, QueryRequest, ResultModel
 
 HELP = "ask an index a question"
 DESCRIPTION = """\
@@ -105,24 +103,18 @@ def _questions(args: argparse.Namespace) -> Iterator[tuple[str | None, str]]:
 
 
 def _request(args: argparse.Namespace, question: str) -> QueryRequest:
-    try:
-        return QueryRequest(
-            query=question,
-            top_k=args.top_k,
-            min_index_gap=args.min_index_gap,
-            position_weight=args.position_weight,
-            lexical_weight=args.lexical_weight,
-            max_context_tokens=args.max_context_tokens,
-            filter=_filter(args.filter),
-            exact=args.exact,
-            explain=args.explain,
-        )
-    except ValidationError as error:
-        message = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc']) or 'question'}: {problem['msg']}"
-            for problem in error.errors()
-        )
-        raise ConfigError(message) from error
+    values = {
+        "query": question,
+        "top_k": args.top_k,
+        "min_index_gap": args.min_index_gap,
+        "position_weight": args.position_weight,
+        "lexical_weight": args.lexical_weight,
+        "max_context_tokens": args.max_context_tokens,
+        "filter": _filter(args.filter),
+        "exact": args.exact,
+        "explain": args.explain,
+    }
+    return QueryRequest.checked(values)
 
 
 def _filter(text: str | None) -> dict[str, Any] | None:
@@ -149,7 +141,7 @@ def _render(request: QueryRequest, reply: QueryReply) -> str:
         place = f"chunk {result.chunk_index}/{result.num_chunks}"
         span = f"characters {result.char_start}-{result.char_end}"
         lines += [
-            f"{rank}. {result.score:.4f}  {result.doc_id}  {place}, {span}",
+            f"{rank}. {_scores(result)}  {result.doc_id}  {place}, {span}",
             f"   {signature}",
             textwrap.indent(text, "   "),
         ]
@@ -165,8 +157,14 @@ def _render(request: QueryRequest, reply: QueryReply) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _scores(scored: ResultModel | CandidateModel) -> str:
+    if scored.rerank_score is None:
+        return f"{scored.score:.4f}"
+    return f"{scored.score:.4f}, reranked {scored.rerank_score:.4f}"
+
+
 def _render_context(context: ContextModel) -> str:
-    lines = [f"   context: {context.tokens} tokens, {len(context.skipped)} chunks did not fit"]
+    lines = [f"   context: {context.tokens} tokens, {len(context.skipped)} chunks skipped"]
     for passage in context.passages:
         chunks = ", ".join(map(str, passage.chunk_indexes))
         span = f"characters {passage.char_start}-{passage.char_end}"
@@ -192,5 +190,5 @@ def _render_audit(reply: QueryReply) -> str:
             f"{candidate.position_score:+.3f} position"
         )
         where = f"{candidate.doc_id} chunk {candidate.chunk_index}"
-        lines.append(f"     {candidate.score:.4f} = {terms}  {where}: {verdict}")
+        lines.append(f"     {_scores(candidate)} ({terms})  {where}: {verdict}")
     return "\n".join(lines)

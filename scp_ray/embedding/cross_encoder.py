@@ -140,7 +140,7 @@ def _model_folder(model: str) -> Path:
     try:
         return find_model_folder(name)
     except EncoderError as error:
-        reason = str(error.__cause__ or error).splitlines()[0]
+        reason = error.__cause__ or error
         message = (
             f"cannot load reranker {model!r}: it is no folder, and the model hub did not give it "
             f"({reason}); name a folder with a cross-encoder, or leave the reranker out"

@@ -72,7 +72,7 @@ def load_named_tokenizer(name: str) -> Tokenizer:
         return SubwordTokenizer.from_file(path)
     except Exception as error:
         message = (
-            f"cannot load the tokenizer {name!r} ({str(error).splitlines()[0]}); set "
+            f"cannot load the tokenizer {name!r} ({error}); set "
             "context.tokenizer to a folder with a tokenizer.json, or leave it out"
         )
         raise EncoderError(message) from error

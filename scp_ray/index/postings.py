@@ -20,37 +20,48 @@ from scp_ray.records import Stemmer
 from scp_ray.retrieval.bm25 import MOST_COUNTED
 from scp_ray.retrieval.terms import TERMS_REVISION, terms_of
 
-NO_ROWS = -1
 # A posting takes a row number of four bytes and a count of one, a dense count one byte a row.
 _POSTING_BYTES = 5
 
 Counts = npt.NDArray[np.uint8]
-Rows = npt.NDArray[np.int32]
+Integers = npt.NDArray[np.int32]
 
 
 class Postings(NamedTuple):
     """The words of a shard.
 
     Attributes:
-        terms: ``schema.POSTINGS``; where the counts and rows of each term start.
-        rows: Rows of all terms that are not dense, ascending within a term.
-        counts: Occurrences, at most 255: one a row of a term, or one a row of the shard.
+        terms: ``schema.TERMS``, sorted. ``Layout`` says which of them are dense.
+        rows: Rows of the terms that are not dense, term after term, ascending within a term, int32.
+        counts: Occurrences in each of these rows, at most 255, uint8.
+        dense: Occurrences of each dense term in every row, shape (num_dense, num_chunks), uint8.
         lengths: Terms of each row, repeats counted, int32, shape (num_chunks,).
     """
 
     terms: TermTable
-    rows: Rows
+    rows: Integers
     counts: Counts
-    lengths: npt.NDArray[np.int32]
+    dense: Counts
+    lengths: Integers
 
 
-class _Occurrences(NamedTuple):
-    """One entry for each row and each of its distinct terms, in row order."""
+class Layout(NamedTuple):
+    """Where the postings of each term lie; derived from the frequencies.
 
-    vocabulary: list[str]
-    terms: Int64Array
-    counts: Counts
-    rows: Rows
+    Attributes:
+        dense_row: Row of a dense term in ``Postings.dense``; -1 for the others.
+        start: Where the rows and counts of the others start.
+    """
+
+    dense_row: Int64Array
+    start: Int64Array
+
+    @classmethod
+    def of(cls, frequencies: Int64Array, num_chunks: int) -> "Layout":
+        """Lay out terms that occur in so many of the chunks each."""
+        is_dense = frequencies * _POSTING_BYTES >= num_chunks
+        listed = np.where(is_dense, 0, frequencies)
+        return cls(np.where(is_dense, np.cumsum(is_dense) - 1, -1), np.cumsum(listed) - listed)
 
 
 def build_postings(texts: Iterable[str], stemmer: Stemmer) -> Postings:
@@ -61,55 +72,50 @@ def build_postings(texts: Iterable[str], stemmer: Stemmer) -> Postings:
 def invert(chunks: Iterable[Sequence[str]]) -> Postings:
     """Invert the terms of chunks, one chunk a row, as ``terms_of`` gives them."""
     vocabulary: dict[str, int] = {}
-    terms, counts, distinct, lengths = array("q"), array("B"), array("l"), array("l")
+    terms, counts, distinct, lengths = array("i"), array("B"), array("i"), array("i")
     for found in chunks:
         counted = Counter(found)
         terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in counted])
         counts.extend([min(count, MOST_COUNTED) for count in counted.values()])
         distinct.append(len(counted))
         lengths.append(len(found))
-    num_rows = len(lengths)
     ordered = sorted(vocabulary, key=str.encode)
-    rank = np.empty(len(ordered), dtype=np.int64)
+    rank = np.empty(len(ordered), dtype=np.int32)
     rank[[vocabulary[term] for term in ordered]] = np.arange(len(ordered))
     occurrences = _Occurrences(
-        ordered,
-        rank[np.asarray(terms, dtype=np.int64)],
+        rank[np.asarray(terms, dtype=np.int32)],
         np.asarray(counts, dtype=np.uint8),
-        np.repeat(np.arange(num_rows, dtype=np.int32), distinct),
+        np.repeat(np.arange(len(lengths), dtype=np.int32), distinct),
     )
     collection = Collection(
-        terms_revision=TERMS_REVISION, num_chunks=num_rows, num_terms=sum(lengths)
+        terms_revision=TERMS_REVISION, num_chunks=len(lengths), num_terms=sum(lengths)
     )
-    return _laid_out(occurrences, np.asarray(lengths, dtype=np.int32), collection)
+    return _laid_out(ordered, occurrences, np.asarray(lengths, dtype=np.int32), collection)
+
+
+class _Occurrences(NamedTuple):
+    """One entry for each row and each of its distinct terms, in row order."""
+
+    terms: Integers
+    counts: Counts
+    rows: Integers
 
 
 def _laid_out(
-    found: _Occurrences, lengths: npt.NDArray[np.int32], collection: Collection
+    vocabulary: list[str], found: _Occurrences, lengths: Integers, collection: Collection
 ) -> Postings:
-    num_rows, num_terms = len(lengths), len(found.vocabulary)
-    frequencies = np.bincount(found.terms, minlength=num_terms)
-    is_dense = frequencies * _POSTING_BYTES >= num_rows
-    is_listed = ~is_dense[found.terms]
-    by_term = np.argsort(found.terms[is_listed], kind="stable")
-    num_rows_listed = np.where(is_dense, 0, frequencies)
-    num_counts = np.where(is_dense, num_rows, frequencies)
-    counts_start = np.cumsum(num_counts) - num_counts
-    rows_start = np.cumsum(num_rows_listed) - num_rows_listed
-
-    counts = np.zeros(int(num_counts.sum()), dtype=np.uint8)
-    within = np.arange(len(by_term)) - np.repeat(rows_start, num_rows_listed)
-    counts[np.repeat(counts_start, num_rows_listed) + within] = found.counts[is_listed][by_term]
-    dense = ~is_listed
-    counts[counts_start[found.terms[dense]] + found.rows[dense]] = found.counts[dense]
-
+    frequencies = np.bincount(found.terms, minlength=len(vocabulary))
+    dense_row = Layout.of(frequencies, len(lengths)).dense_row
+    dense = np.zeros((int(dense_row.max(initial=-1)) + 1, len(lengths)), dtype=np.uint8)
+    is_dense = dense_row[found.terms] >= 0
+    dense[dense_row[found.terms[is_dense]], found.rows[is_dense]] = found.counts[is_dense]
+    listed = np.flatnonzero(~is_dense)
+    by_term = listed[np.argsort(found.terms[listed], kind="stable")]
     table = pa.table(
         {
-            schema.TERM: pa.array(found.vocabulary, pa.string()),
+            schema.TERM: pa.array(vocabulary, pa.string()),
             schema.CHUNK_FREQUENCY: pa.array(frequencies),
-            schema.COUNTS_START: pa.array(counts_start),
-            schema.ROWS_START: pa.array(np.where(is_dense, NO_ROWS, rows_start)),
         }
     )
-    terms = TermTable(schema.ensure_schema(table, schema.POSTINGS, "postings"), collection)
-    return Postings(terms, found.rows[is_listed][by_term], counts, lengths)
+    terms = TermTable(schema.ensure_schema(table, schema.TERMS, "postings"), collection)
+    return Postings(terms, found.rows[by_term], found.counts[by_term], dense, lengths)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from scp_ray import schema
+from scp_ray.errors import IndexFormatError
 from scp_ray.index.columns import integers
 from scp_ray.index.term_table import Collection, SortedTerms, TermTable, read_term_table
 from scp_ray.records import Stemmer
@@ -22,23 +23,37 @@ def sum_term_statistics(shards: Iterable[TermTable]) -> TermTable:
     """Add up the term tables of shards, one after another.
 
     Args:
-        shards: ``schema.POSTINGS``, one a shard, all made by one revision of ``terms``.
+        shards: ``schema.TERMS``, one a shard.
 
     Returns:
         ``schema.TERMS``, sorted by term.
+
+    Raises:
+        IndexFormatError: If the text of a shard became terms in another way than this version's.
     """
-    num_chunks = num_terms = 0
+    num_chunks = num_terms = num_gathered = 0
     gathered = [schema.TERMS.empty_table()]
     for table, collection in shards:
+        _require_revision(collection)
         num_chunks += collection.num_chunks
         num_terms += collection.num_terms
-        gathered.append(table.select(schema.TERMS.names).cast(schema.TERMS))
-        if sum(part.num_rows for part in gathered[1:]) > _GATHERED_ROWS:
-            gathered = [_summed(gathered)]
+        gathered.append(table)
+        num_gathered += table.num_rows
+        if num_gathered > _GATHERED_ROWS:
+            gathered, num_gathered = [_summed(gathered)], 0
     collection = Collection(
         terms_revision=TERMS_REVISION, num_chunks=num_chunks, num_terms=num_terms
     )
     return TermTable(_summed(gathered).sort_by(schema.TERM), collection)
+
+
+def _require_revision(collection: Collection) -> None:
+    if collection.terms_revision != TERMS_REVISION:
+        message = (
+            f"the words of a shard were made by revision {collection.terms_revision}, this version "
+            f"makes them by revision {TERMS_REVISION}; run `scp-ray index` again"
+        )
+        raise IndexFormatError(message)
 
 
 def _summed(tables: list[pa.Table]) -> pa.Table:
@@ -71,7 +86,7 @@ class TermStatistics:
         Raises:
             IndexFormatError: If the file is missing or not such a table.
         """
-        return cls(read_term_table(path, schema.TERMS), config, stemmer)
+        return cls(read_term_table(path), config, stemmer)
 
     def weigh(self, question: str) -> LexicalQuery:
         """Return the known words of a question with their weights; there may be none."""

@@ -68,7 +68,7 @@ class SortedTerms:
 
 
 class TermTable(NamedTuple):
-    """A table of terms and what its collection is."""
+    """``schema.TERMS``, sorted, and what its collection is."""
 
     table: pa.Table
     collection: Collection
@@ -82,7 +82,7 @@ def write_term_table(terms: TermTable, path: Path) -> None:
         writer.write_table(table)
 
 
-def read_term_table(path: Path, expected: pa.Schema) -> TermTable:
+def read_term_table(path: Path) -> TermTable:
     """Map a table that ``write_term_table`` wrote.
 
     Raises:
@@ -91,7 +91,7 @@ def read_term_table(path: Path, expected: pa.Schema) -> TermTable:
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         collection = Collection.model_validate_json((table.schema.metadata or {})[_COLLECTION_KEY])
-        return TermTable(schema.ensure_schema(table, expected, str(path)), collection)
+        return TermTable(schema.ensure_schema(table, schema.TERMS, str(path)), collection)
     except (OSError, pa.ArrowInvalid, KeyError, ValidationError, SchemaError) as error:
         message = f"{path}: not a table of terms: {error}"
         raise IndexFormatError(message) from error

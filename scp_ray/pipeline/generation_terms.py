@@ -4,7 +4,6 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from scp_ray import schema
 from scp_ray.index.lexical import TERMS_FILE as SHARD_TERMS_FILE
 from scp_ray.index.term_statistics import sum_term_statistics
 from scp_ray.index.term_table import TermTable, read_term_table, write_term_table
@@ -40,4 +39,4 @@ def _shard_terms(
         if shard.folder is not None:
             wanted = {SHARD_TERMS_FILE: shard.checksums[SHARD_TERMS_FILE]}
             folder = fetch_verified(store, shard.folder, wanted, cache)
-            yield read_term_table(folder / SHARD_TERMS_FILE, schema.POSTINGS)
+            yield read_term_table(folder / SHARD_TERMS_FILE)

@@ -136,7 +136,9 @@ def nearest_candidates(
     return CandidateList(rows, last * math.hypot(1.0, shard.code_weight))
 
 
-def wordy_candidates(scores: Float64Array, depth: int, allowed: BoolArray | None) -> CandidateList:
+def lexical_candidates(
+    scores: Float64Array, depth: int, allowed: BoolArray | None
+) -> CandidateList:
     """Return the ``depth`` best rows by their words, or all that have any, with the bound.
 
     Args:

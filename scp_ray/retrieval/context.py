@@ -23,7 +23,7 @@ class ContextHit:
         char_start: First code point in the document's text, 0-based.
         char_end: One past the last code point.
         text: ``text[char_start:char_end]`` of the document, at least one character.
-        score: What it was ranked by.
+        score: Its score. The order of the hits decides, not the score.
     """
 
     doc_id: str

@@ -20,5 +20,14 @@ class Question:
     words: LexicalQuery | None = None
 
     def lexical_weight(self, params: QueryParams) -> float:
-        """Return the weight l in force: 0 for a question without known words."""
-        return params.lexical_weight if self.words and self.words.idf else 0.0
+        """Return the weight l in force: the one asked for, times the share of known terms.
+
+        A question in another language than the documents, or about what they do not know, has few
+        known words, and those by accident. Where all are known the weight is the one asked for.
+
+        Source: our choice, measured in ``docs/tuning.md``.
+        """
+        if self.words is None or not self.words.idf:
+            return 0.0
+        num_known = len(self.words.idf)
+        return params.lexical_weight * num_known / (num_known + self.words.num_unknown)

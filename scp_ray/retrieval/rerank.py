@@ -18,27 +18,10 @@ class RerankedChunk:
     Attributes:
         chunk: The chunk with its first score.
         rerank_score: The score that decides now, higher is better, on no fixed scale.
-        first_rank: Its rank by the first score, 0-based.
     """
 
     chunk: ScoredChunk
     rerank_score: float
-    first_rank: int
-
-
-@dataclass(frozen=True, slots=True)
-class RerankedSelection:
-    """What the gap selector made of the new order.
-
-    Attributes:
-        selection: Decisions in the new order down to the last kept one; ``ranking`` is the whole
-            new order.
-        needs_more: Whether fewer than ``top_k`` were kept and the index may have more chunks: the
-            caller should ask for a longer ranking. Never together with ``exhausted``.
-    """
-
-    selection: Selection
-    needs_more: bool
 
 
 def rerank(candidates: Sequence[ScoredChunk], rerank_scores: Float64Array) -> list[RerankedChunk]:
@@ -49,7 +32,7 @@ def rerank(candidates: Sequence[ScoredChunk], rerank_scores: Float64Array) -> li
         rerank_scores: One a candidate, shape (n,), float64, finite.
 
     Returns:
-        Rerank score descending, then the first rank.
+        Rerank score descending; equal ones in the order that they had.
 
     Raises:
         ValueError: If there are not as many scores as candidates.
@@ -57,38 +40,37 @@ def rerank(candidates: Sequence[ScoredChunk], rerank_scores: Float64Array) -> li
     Source: re-ranking with a cross-encoder, Nogueira and Cho (arXiv:1901.04085). That its score
         alone decides, and the ties, are our choice.
     """
-    reranked = [
-        RerankedChunk(chunk, score, first_rank)
-        for first_rank, (chunk, score) in enumerate(
-            zip(candidates, rerank_scores.tolist(), strict=True)
-        )
-    ]
-    return sorted(reranked, key=lambda hit: (-hit.rerank_score, hit.first_rank))
+    pairs = zip(candidates, rerank_scores.tolist(), strict=True)
+    reranked = [RerankedChunk(chunk, score) for chunk, score in pairs]
+    return sorted(reranked, key=lambda hit: -hit.rerank_score)
+
+
+def ranked_for_selection(params: QueryParams) -> int:
+    """Return how long a ranking must be for any order of it to give ``top_k`` results.
+
+    A kept chunk is too near to at most ``min_index_gap - 1`` others on each side.
+    """
+    return params.top_k * (2 * params.min_index_gap - 1)
 
 
 def select_reranked(
-    reranked: Sequence[RerankedChunk],
-    rest: Sequence[ScoredChunk],
-    params: QueryParams,
-    *,
-    is_complete: bool,
-) -> RerankedSelection:
+    reranked: Sequence[RerankedChunk], ranking: Sequence[ScoredChunk], params: QueryParams
+) -> Selection:
     """Go down the new order with the gap selector: what was read again first, then the rest.
-
-    The scores stay as they are when a longer ranking is tried: only ``rest`` grows.
 
     Args:
         reranked: In the order of ``rerank``; none leaves the ranking as it is.
-        rest: What follows the candidates in the ranking before the gap rule, in rank order.
+        ranking: The ranking before the gap rule, in rank order: at least ``ranked_for_selection``
+            chunks, or all there are.
         params: ``top_k`` and ``min_index_gap`` are used.
-        is_complete: Whether both together are every eligible chunk of the index.
 
     Returns:
-        The selection; ``exhausted`` where fewer than ``top_k`` were kept of a complete ranking,
-        ``needs_more`` where fewer were kept of another one.
+        Decisions in the new order down to the ``top_k``-th kept one; ``exhausted`` where fewer
+        were kept. Its ``ranking`` is the whole new order.
     """
-    ranking = (*(hit.chunk for hit in reranked), *rest)
-    decisions = select_with_gap(ranking, top_k=params.top_k, min_index_gap=params.min_index_gap)
-    is_short = sum(decision.kept for decision in decisions) < params.top_k
-    selection = Selection(tuple(decisions), is_short and is_complete, ranking)
-    return RerankedSelection(selection, is_short and not is_complete)
+    first = [hit.chunk for hit in reranked]
+    read = {chunk.key for chunk in first}
+    order = (*first, *(chunk for chunk in ranking if chunk.key not in read))
+    decisions = select_with_gap(order, top_k=params.top_k, min_index_gap=params.min_index_gap)
+    num_kept = sum(decision.kept for decision in decisions)
+    return Selection(tuple(decisions), num_kept < params.top_k, order)

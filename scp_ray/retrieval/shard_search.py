@@ -21,8 +21,8 @@ from scp_ray.retrieval.candidates import (
     BoolArray,
     ShardSearcher,
     check_query,
+    lexical_candidates,
     nearest_candidates,
-    wordy_candidates,
 )
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.positional_code import first_pass_vector, second_pass_vector
@@ -172,9 +172,9 @@ def _rank(search: _Search, depth: int) -> _Ranking:
         shard, search.vector, depth, exact=params.exact, allowed=search.allowed
     )
     if words is not None:
-        wordy = wordy_candidates(words, WORDS_PER_VECTOR * depth, search.allowed)
-        rows = np.union1d(rows, wordy.rows)
-        bound += search.lexical_weight * wordy.bound
+        lexical = lexical_candidates(words, WORDS_PER_VECTOR * depth, search.allowed)
+        rows = np.union1d(rows, lexical.rows)
+        bound += search.lexical_weight * lexical.bound
     positions = shard.positions(rows)
     terms = score_chunks(
         search.query,

@@ -22,7 +22,7 @@ from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, S
 from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest, ResultModel
-from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reranking import load_reranker
 from scp_ray.serve.router import Router
 from scp_ray.serve.shard_group import ShardGroup

@@ -45,9 +45,6 @@ def context_of(
     return ContextModel(
         rule=plan.context_rule,
         tokens=context.tokens,
-        passages=[
-            PassageModel(**asdict(passage) | {"chunk_indexes": list(passage.chunk_indexes)})
-            for passage in context.passages
-        ],
+        passages=[PassageModel(**asdict(passage)) for passage in context.passages],
         skipped=[SkippedModel(**asdict(skipped)) for skipped in context.skipped],
     )

@@ -47,7 +47,9 @@ def measure_searcher(
     """
     replies: dict[str, QueryReply] = {}
     for number, query in enumerate(queries, 1):
-        request = QueryRequest(query=query.query, top_k=CUTOFF, max_context_tokens=budget)
+        request = QueryRequest.checked(
+            {"query": query.query, "top_k": CUTOFF, "max_context_tokens": budget}
+        )
         replies[query.query_id] = searcher.answer(request)
         if number % _PROGRESS_EVERY == 0:
             progress(f"asked {number}/{len(queries)} questions")

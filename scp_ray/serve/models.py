@@ -1,9 +1,11 @@
 """The JSON of a question and of its answer, as HTTP and ``scp-ray query --json`` speak it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from scp_ray.errors import ConfigError
 from scp_ray.records import ContextRule, DecisionReason, MetadataValue, PriorScope
 from scp_ray.retrieval.context import SkipReason
 
@@ -41,6 +43,22 @@ class QueryRequest(_Model):
             message = "query is empty"
             raise ValueError(message)
         return self
+
+    @classmethod
+    def checked(cls, values: Mapping[str, object]) -> "QueryRequest":
+        """Make a request of values from a command line.
+
+        Raises:
+            ConfigError: If a value is out of range; it is named.
+        """
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            message = "; ".join(
+                f"{'.'.join(str(part) for part in problem['loc']) or 'question'}: {problem['msg']}"
+                for problem in error.errors()
+            )
+            raise ConfigError(message) from error
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -103,12 +121,13 @@ class PriorModel(_Model):
 
 
 class LexicalModel(_Model):
-    """Whether words counted, and how many distinct terms of the question the index knows.
+    """The weight that words had, and how many distinct terms of the question the index knows.
 
-    They do not count when their weight is 0, no term is known, or the question is a vector.
+    ``weight`` is the l of ``score = (1 - l) semantic + l lexical + w position``: the one asked for
+    times the share of known terms. It is 0 when none is known or the question is a vector.
     """
 
-    applied: bool
+    weight: float
     known_terms: int
     unknown_terms: int
 
@@ -150,7 +169,11 @@ class CoverageModel(_Model):
 
 
 class DegradedModel(_Model):
-    """A group of shards that did not contribute."""
+    """What did not contribute in full: a group of shards, or a part of the answer.
+
+    ``group`` is the name of the group, or ``question`` (cut for its vector), ``rerank`` or
+    ``context`` (late). Only groups count for ``strict``.
+    """
 
     group: str
     reason: str

@@ -4,13 +4,10 @@ from dataclasses import dataclass, replace
 
 from scp_ray.config import Settings
 from scp_ray.records import ContextRule, QueryParams, ScoredChunk, Selection
+from scp_ray.retrieval.rerank import ranked_for_selection
 from scp_ray.sections import SearchMode
 from scp_ray.serve.models import QueryRequest
 from scp_ray.storage.manifest import Manifest
-
-# Chunks of the ranking that are kept behind those that are read again, so that the gap rule has
-# what to choose from; a query that needs more asks again.
-_RANKED_PER_RESULT = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +18,7 @@ class QueryPlan:
         params: What the shards need.
         max_context_tokens: Budget of the assembled context; 0 = none.
         context_rule: What it is made of.
-        context_candidates: Chunks of the ranking that it is tried with, under ``merge``.
+        context_candidates: Most chunks that it is tried with.
         rerank_candidates: Chunks of the ranking that the cross-encoder reads; 0 = no rerank, as
             for a question that is a vector.
     """
@@ -36,9 +33,9 @@ class QueryPlan:
         """Return the chunks that the context is assembled from, in rank order."""
         if self.max_context_tokens == 0:
             return []
-        if self.context_rule is ContextRule.GAP:
-            return selection.kept
-        return list(selection.ranking[: self.context_candidates])
+        is_gap = self.context_rule is ContextRule.GAP
+        chunks = selection.kept if is_gap else selection.ranking
+        return list(chunks[: self.context_candidates])
 
 
 def plan_query(request: QueryRequest, manifest: Manifest, settings: Settings) -> QueryPlan:
@@ -59,8 +56,11 @@ def plan_query(request: QueryRequest, manifest: Manifest, settings: Settings) ->
     reranks = settings.rerank.model is not None and request.query is not None
     rerank_candidates = settings.rerank.candidates if reranks else 0
     params = settings.query_params(**asked)
-    to_select_from = rerank_candidates + _RANKED_PER_RESULT * params.top_k if reranks else 0
-    num_ranked = max(context.candidates if merges else 0, to_select_from)
+    num_ranked = max(
+        context.candidates if merges else 0,
+        rerank_candidates,
+        ranked_for_selection(params) if reranks else 0,
+    )
     return QueryPlan(
         replace(params, num_ranked=num_ranked),
         context.max_tokens,

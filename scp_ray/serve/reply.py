@@ -1,10 +1,12 @@
 """Builds the reply of a query from what the passes came to; shared by HTTP and command line."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
+from scp_ray.records import ChunkKey, PriorScope, ScoredChunk
 from scp_ray.retrieval.question import Question
+from scp_ray.retrieval.rerank import RerankedChunk
+from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.models import (
     AuditModel,
     CandidateModel,
@@ -17,38 +19,38 @@ from scp_ray.serve.models import (
     QueryReply,
     ResultModel,
 )
+from scp_ray.serve.query_plan import QueryPlan
 from scp_ray.storage.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What both passes found, before texts are fetched.
+    """What a query came to.
 
     Attributes:
+        plan: How it was answered.
         question: Its words, for the reply.
-        params: How it was answered.
-        first_pass: Hits that formed the prior, in rank order.
-        prior: The prior that all shards shared; None with ``prior_scope: shard``.
-        prior_applied: Whether position counted in the second pass of any shard.
-        selection: Kept and dropped candidates of the second pass.
-        shards_ok: Shards that answered both passes.
+        outcome: Both passes and the selection, after the rerank if there was one.
+        reranked: What the cross-encoder read; empty without a rerank.
         context: The assembled context, if it was asked for.
-        rerank_scores: Scores of the cross-encoder by chunk; empty without a rerank.
-        degraded: Groups that did not, and what of the question could not be used.
+        shards_ok: Shards that answered both passes.
+        degraded: What did not contribute in full, with the reason.
         timings_ms: Milliseconds of each step.
     """
 
+    plan: QueryPlan
     question: Question
-    params: QueryParams
-    first_pass: list[ScoredChunk]
-    prior: PositionPrior | None
-    prior_applied: bool
-    selection: Selection
+    outcome: QueryOutcome
+    reranked: Sequence[RerankedChunk]
+    context: ContextModel | None
     shards_ok: frozenset[int]
-    context: ContextModel | None = None
-    rerank_scores: Mapping[ChunkKey, float] = field(default_factory=dict)
-    degraded: list[DegradedModel] = field(default_factory=list)
-    timings_ms: dict[str, float] = field(default_factory=dict)
+    degraded: list[DegradedModel]
+    timings_ms: dict[str, float]
+
+    @property
+    def rerank_scores(self) -> dict[ChunkKey, float]:
+        """Score of the cross-encoder by chunk."""
+        return {hit.chunk.key: hit.rerank_score for hit in self.reranked}
 
 
 def build_reply(
@@ -59,7 +61,7 @@ def build_reply(
     explain: bool,
 ) -> QueryReply:
     """Return the reply; ``results`` has the text and all else of every kept chunk."""
-    prior, scores = findings.prior, findings.rerank_scores
+    outcome, scores = findings.outcome, findings.rerank_scores
     covered = [shard for shard in manifest.shards if shard.shard_id in findings.shards_ok]
     return QueryReply(
         generation=manifest.generation,
@@ -67,15 +69,11 @@ def build_reply(
             results[hit.key].model_copy(update={"rerank_score": scores[hit.key]})
             if hit.key in scores
             else results[hit.key]
-            for hit in findings.selection.kept
+            for hit in outcome.selection.kept
             if hit.key in results
         ],
         context=findings.context,
-        prior=PriorModel(
-            position=prior.position if prior else None,
-            concentration=prior.concentration if prior else None,
-            applied=findings.prior_applied,
-        ),
+        prior=_prior(findings),
         lexical=_lexical(findings),
         coverage=CoverageModel(
             shards_ok=len(covered),
@@ -83,25 +81,36 @@ def build_reply(
             documents=sum(shard.num_documents for shard in covered),
         ),
         degraded=findings.degraded,
-        exhausted=findings.selection.exhausted,
+        exhausted=outcome.selection.exhausted,
         timings_ms={name: round(value, 3) for name, value in findings.timings_ms.items()},
         audit=_audit(findings) if explain else None,
+    )
+
+
+def _prior(findings: Findings) -> PriorModel:
+    """Return the prior that all shards shared; with ``prior_scope: shard`` there is none."""
+    is_shared = findings.plan.params.prior_scope is PriorScope.GLOBAL
+    prior = findings.outcome.prior if is_shared else None
+    return PriorModel(
+        position=prior.position if prior else None,
+        concentration=prior.concentration if prior else None,
+        applied=findings.outcome.prior_applied,
     )
 
 
 def _lexical(findings: Findings) -> LexicalModel:
     words = findings.question.words
     return LexicalModel(
-        applied=findings.question.lexical_weight(findings.params) > 0.0,
+        weight=findings.question.lexical_weight(findings.plan.params),
         known_terms=len(words.idf) if words else 0,
         unknown_terms=words.num_unknown if words else 0,
     )
 
 
 def _audit(findings: Findings) -> AuditModel:
-    decisions = findings.selection.decisions
+    decisions = findings.outcome.selection.decisions
     return AuditModel(
-        first_pass=_candidates(findings.first_pass, {}),
+        first_pass=_candidates(findings.outcome.first_pass, {}),
         second_pass=_candidates(
             [decision.candidate for decision in decisions], findings.rerank_scores
         ),

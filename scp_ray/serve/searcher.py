@@ -1,43 +1,22 @@
 """An index opened in this process: the two-pass query without a service."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from scp_ray.config import Settings
 from scp_ray.protocols import Reranker
-from scp_ray.records import PriorScope
-from scp_ray.retrieval.question import Question
-from scp_ray.retrieval.shard_search import DEEPENING
+from scp_ray.retrieval.rerank import RerankedChunk, select_reranked
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.context import context_of
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.query_plan import QueryPlan, plan_query
-from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reply import Findings, build_reply
-from scp_ray.serve.reranking import Reranking, load_reranker, reranking_of
+from scp_ray.serve.reranking import load_reranker, read_again
 from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.serve.stopwatch import Stopwatch
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import load_current
-
-
-class Stopwatch:
-    """Milliseconds of the steps of one query, by name."""
-
-    def __init__(self) -> None:
-        self.timings_ms: dict[str, float] = {}
-
-    @contextmanager
-    def measure(self, step: str) -> Iterator[None]:
-        """Time a step."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.timings_ms[step] = 1000 * (time.perf_counter() - started)
 
 
 class LocalSearcher:
@@ -68,7 +47,7 @@ class LocalSearcher:
         Raises:
             IndexFormatError: If there is none, or this version cannot read it.
             ChecksumError: If a file is missing or damaged.
-            EncoderError: If its encoder is not here.
+            EncoderError: If a model that it needs is not here.
         """
         store = open_store(index)
         manifest = load_current(store)
@@ -83,49 +62,37 @@ class LocalSearcher:
         Raises:
             ConfigError: If the question cannot be asked of this index.
         """
-        plan = plan_query(request, self.manifest, self._settings)
-        params, watch = plan.params, Stopwatch()
+        plan, watch = plan_query(request, self.manifest, self._settings), Stopwatch()
         with watch.measure("total"):
             with watch.measure("encode"):
-                question, degraded = self._reader.read(request)
+                question, notes = self._reader.read(request)
             with watch.measure("search"):
-                outcome = self._group.search(question, params, request.filter)
-            reranking = reranking_of(request, plan, self._reranker)
-            if reranking is not None:
+                outcome = self._group.search(question, plan.params, request.filter)
+            reranked: list[RerankedChunk] = []
+            if self._reranker is not None and plan.rerank_candidates > 0:
                 with watch.measure("rerank"):
-                    outcome = self._rerank(reranking, question, outcome, plan, request.filter)
+                    reranked = self._read_again(self._reranker, request, plan, outcome)
+                    selection = select_reranked(reranked, outcome.selection.ranking, plan.params)
+                    outcome = replace(outcome, selection=selection)
+            in_context = plan.context_chunks(outcome.selection)
             with watch.measure("fetch"):
-                in_context = plan.context_chunks(outcome.selection)
                 results = self._group.results({*outcome.selection.kept, *in_context})
             with watch.measure("context"):
                 context = context_of(in_context, results, plan, self._reader.context_tokenizer)
         findings = Findings(
+            plan,
             question,
-            params,
-            outcome.first_pass,
-            outcome.prior if params.prior_scope is PriorScope.GLOBAL else None,
-            outcome.prior_applied,
-            outcome.selection,
-            self._group.shard_ids,
+            outcome,
+            reranked,
             context,
-            reranking.scores if reranking else {},
-            degraded,
+            self._group.shard_ids,
+            notes,
             watch.timings_ms,
         )
         return build_reply(self.manifest, findings, results, explain=request.explain)
 
-    def _rerank(
-        self,
-        reranking: Reranking,
-        question: Question,
-        outcome: QueryOutcome,
-        plan: QueryPlan,
-        row_filter: dict[str, Any] | None,
-    ) -> QueryOutcome:
-        params = plan.params
-        texts = self._group.texts(reranking.head(outcome.selection))
-        reranking.read(outcome.selection, texts)
-        while (again := reranking.select(outcome.selection, params)).needs_more:
-            params = replace(params, num_ranked=DEEPENING * params.num_ranked)
-            outcome = self._group.search(question, params, row_filter)
-        return replace(outcome, selection=again.selection)
+    def _read_again(
+        self, reranker: Reranker, request: QueryRequest, plan: QueryPlan, outcome: QueryOutcome
+    ) -> list[RerankedChunk]:
+        head = outcome.selection.ranking[: plan.rerank_candidates]
+        return read_again(reranker, str(request.query), head, self._group.texts(head))

@@ -65,7 +65,7 @@ def _answer(searcher: LocalSearcher, question: str, **more: object) -> QueryRepl
         assert 0.0 <= result.lexical_score <= 1.0
     assert reply.context is not None
     assert reply.context.tokens <= 500
-    assert reply.lexical.applied == (reply.lexical.known_terms > 0)
+    assert (reply.lexical.weight > 0.0) == (reply.lexical.known_terms > 0)
     return reply
 
 

@@ -15,10 +15,11 @@ from scp_ray.index.shard_files import read_chunks
 from scp_ray.pipeline.report import RunReport
 from scp_ray.records import ContextRule, Stemmer
 from scp_ray.retrieval.terms import terms_of
+from scp_ray.serve.fan_out import GroupClient
 from scp_ray.serve.models import QueryReply, QueryRequest
-from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reranking import load_reranker
-from scp_ray.serve.router import GroupClient, Router
+from scp_ray.serve.router import Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.local import LocalObjectStore
@@ -72,9 +73,12 @@ def test_lexical_scores_are_bm25_with_the_statistics_of_all_shards(
             idf[term] * terms.count(term) * 2.2 / (terms.count(term) + norm) for term in known
         )
         assert result.lexical_score == pytest.approx(bm25 / bound, abs=1e-12)
-        expected = 0.5 * result.semantic_score + 0.5 * result.lexical_score
+        weight = reply.lexical.weight
+        expected = (1 - weight) * result.semantic_score + weight * result.lexical_score
         assert result.score == pytest.approx(expected, abs=1e-12)
-    assert (reply.lexical.applied, reply.lexical.known_terms) == (True, len(known))
+    num_terms = len(set(terms_of(QUESTION, Stemmer.LIGHT)))
+    assert reply.lexical.known_terms == len(known) < num_terms
+    assert reply.lexical.weight == 0.5 * len(known) / num_terms
     assert reply.audit is not None
     assert any(candidate.lexical_score > 0.0 for candidate in reply.audit.second_pass)
 
@@ -91,13 +95,13 @@ def test_without_known_words_vectors_decide_and_the_reply_says_so(searcher: Loca
         for weight in (0.5, 0.0)
     )
     assert [hit.score for hit in fused.results] == [hit.score for hit in vectors.results]
-    assert fused.lexical.applied is False
+    assert fused.lexical.weight == 0.0
     assert (fused.lexical.known_terms, fused.lexical.unknown_terms) == (0, 2)
 
 
 def test_an_embedding_has_no_words(searcher: LocalSearcher) -> None:
     reply = searcher.answer(QueryRequest(embedding=[1.0] * 32))
-    assert (reply.lexical.applied, reply.lexical.known_terms) == (False, 0)
+    assert (reply.lexical.weight, reply.lexical.known_terms) == (0.0, 0)
     assert all(result.lexical_score == 0.0 for result in reply.results)
 
 

@@ -16,7 +16,7 @@ from scp_ray.pipeline.report import RunReport
 from scp_ray.serve.app import spread_shards
 from scp_ray.serve.launch import deploy
 from scp_ray.serve.models import QueryRequest
-from scp_ray.serve.question import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.router import Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup

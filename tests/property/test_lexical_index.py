@@ -18,7 +18,7 @@ from scp_ray.index.term_statistics import TermStatistics, sum_term_statistics
 from scp_ray.protocols import Float64Array
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.bm25 import MOST_COUNTED
-from scp_ray.retrieval.candidates import wordy_candidates
+from scp_ray.retrieval.candidates import lexical_candidates
 from scp_ray.sections import LexicalConfig
 
 Texts = list[str]
@@ -206,7 +206,7 @@ def test_best_words_are_the_best_with_a_bound_on_the_rest(
     scores = generator.integers(1, num_values + 1, num_rows) / num_values
     scores *= generator.random(num_rows) < share
     allowed = generator.random(num_rows) < 0.5 if filtered else None
-    rows, bound = wordy_candidates(scores, depth, allowed)
+    rows, bound = lexical_candidates(scores, depth, allowed)
     eligible = scores if allowed is None else scores[allowed]
     best = sorted(eligible[eligible > 0.0].tolist(), reverse=True)
     assert scores[rows].tolist() == best[:depth]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scp_ray.config import Settings
 from scp_ray.records import ChunkKey, QueryParams, ScoredChunk, Selection
 from scp_ray.retrieval.gap_selector import select_with_gap
-from scp_ray.retrieval.rerank import RerankedSelection, rerank, select_reranked
+from scp_ray.retrieval.rerank import ranked_for_selection, rerank, select_reranked
 
 
 class Case(NamedTuple):
@@ -18,7 +18,6 @@ class Case(NamedTuple):
     ranking: list[ScoredChunk]
     rerank_scores: list[float]
     params: QueryParams
-    is_complete: bool
 
 
 def _chunk(key: tuple[str, int], score: float) -> ScoredChunk:
@@ -41,16 +40,13 @@ def cases(draw: st.DrawFn) -> Case:
     params = Settings().query_params(
         top_k=draw(st.integers(1, 20)), min_index_gap=draw(st.integers(1, 5))
     )
-    return Case(ranking, rerank_scores, params, draw(st.booleans()))
+    return Case(ranking, rerank_scores, params)
 
 
-def select(case: Case, ranking: list[ScoredChunk] | None = None) -> RerankedSelection:
-    chunks = case.ranking if ranking is None else ranking
-    num_candidates = len(case.rerank_scores)
-    reranked = rerank(chunks[:num_candidates], np.array(case.rerank_scores))
-    return select_reranked(
-        reranked, chunks[num_candidates:], case.params, is_complete=case.is_complete
-    )
+def select(case: Case) -> Selection:
+    head = case.ranking[: len(case.rerank_scores)]
+    reranked = rerank(head, np.array(case.rerank_scores))
+    return select_reranked(reranked, case.ranking, case.params)
 
 
 def _near(first: ScoredChunk, second: ScoredChunk, min_index_gap: int) -> bool:
@@ -62,22 +58,23 @@ def _near(first: ScoredChunk, second: ScoredChunk, min_index_gap: int) -> bool:
 def test_kept_chunks_are_a_gap_apart_and_no_other_could_be_kept(case: Case) -> None:
     found = select(case)
     kept: list[ScoredChunk] = []
-    for chunk in found.selection.ranking:
+    for chunk in found.ranking:
         if len(kept) == case.params.top_k:
             break
         if not any(_near(chunk, other, case.params.min_index_gap) for other in kept):
             kept.append(chunk)
-    assert found.selection.kept == kept
+    assert found.kept == kept
     is_short = len(kept) < case.params.top_k
-    assert found.selection.exhausted == (is_short and case.is_complete)
-    assert found.needs_more == (is_short and not case.is_complete)
+    assert found.exhausted == is_short
+    if len(case.ranking) >= ranked_for_selection(case.params):
+        assert not is_short
     if is_short:
-        assert len(found.selection.decisions) == len(case.ranking)
+        assert len(found.decisions) == len(case.ranking)
 
 
 @given(cases())
 def test_the_new_order_is_by_rerank_score_then_as_it_was(case: Case) -> None:
-    order = select(case).selection.ranking
+    order = select(case).ranking
     num_candidates = len(case.rerank_scores)
     scores = dict(zip((chunk.key for chunk in case.ranking), case.rerank_scores, strict=False))
     head = [(-scores[chunk.key], case.ranking.index(chunk)) for chunk in order[:num_candidates]]
@@ -94,5 +91,5 @@ def test_scores_that_agree_with_the_ranking_change_nothing(case: Case) -> None:
     expected = select_with_gap(
         case.ranking, top_k=case.params.top_k, min_index_gap=case.params.min_index_gap
     )
-    found = select(agreeing).selection
+    found = select(agreeing)
     assert found == Selection(tuple(expected), found.exhausted, tuple(case.ranking))

@@ -35,6 +35,13 @@ class Case(NamedTuple):
     params: QueryParams
 
     @property
+    def lexical_weight(self) -> float:
+        if self.words is None:
+            return 0.0
+        num_known = len(self.words.idf)
+        return self.params.lexical_weight * num_known / (num_known + self.words.num_unknown)
+
+    @property
     def question(self) -> Question:
         return Question(self.query, self.words)
 
@@ -80,6 +87,7 @@ def lexical_queries(draw: st.DrawFn) -> LexicalQuery:
         mean_length=draw(st.sampled_from([0.5, 3.0, 40.0])),
         k1=draw(st.sampled_from([0.1, 1.2, 8.0])),
         b=draw(st.sampled_from([0.0, 0.75, 1.0])),
+        num_unknown=draw(st.sampled_from([0, 0, 1, 7])),
     )
 
 
@@ -131,7 +139,7 @@ def brute_force_ranking(
     case: Case, prior: PositionPrior | None, *, words: LexicalQuery | None = None
 ) -> list[tuple[float, str, int]]:
     """Score every chunk by itself and sort: (-score, doc_id, chunk_index)."""
-    weight = case.params.lexical_weight if words else 0.0
+    weight = case.lexical_weight if words else 0.0
     ranking = []
     for doc_id, embeddings in case.documents.items():
         for index, embedding in enumerate(embeddings):
@@ -249,7 +257,7 @@ def test_scores_are_the_weighted_sum_of_cosine_words_and_position(case: Case) ->
         cosine = math.fsum(float(a) * float(b) for a, b in zip(case.query, embedding, strict=True))
         lexical, share = 0.0, 0.0
         if case.words and case.params.lexical_weight:
-            share = case.params.lexical_weight
+            share = case.lexical_weight
             lexical = lexical_score(case.words, case.terms[hit.key.doc_id][hit.key.chunk_index])
         distance = math.cos(math.pi * (hit.position - mu))
         expected = (1 - share) * cosine + share * lexical + weight * distance

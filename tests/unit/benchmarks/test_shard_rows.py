@@ -78,7 +78,8 @@ def test_enlarged_copies_documents_and_cuts_the_last_one(rows: ShardRows) -> Non
     assert many.documents[schema.NUM_CHUNKS].to_pylist() == [2, 3, 2, 2]
     expected = [first] * 2 + [second] * 3 + [third] * 2 + [fourth] * 2
     assert many.chunks[schema.DOC_ID].to_pylist() == expected
-    assert many.chunks[schema.TEXT].to_pylist()[5:] == ["a0", "a1", "b0", "b1"]
+    assert many.chunks[schema.TEXT].to_pylist()[:5] == ["a0", "a1", "b0", "b1", "b2"]
+    assert len(many.chunks[schema.TEXT]) == 9
     assert many.positions.tolist() == [0.0, 1.0, 0.0, 0.5, 1.0, 0.0, 1.0, 0.0, 1.0]
 
 

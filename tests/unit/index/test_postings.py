@@ -3,31 +3,33 @@
 import numpy as np
 
 from scp_ray import schema
-from scp_ray.index.postings import NO_ROWS, Postings, build_postings
+from scp_ray.index.postings import Postings, build_postings
 from scp_ray.records import Stemmer
 
 TEXTS = ["red red fox", "", "blue fox", "fox", "grey", *["owl"] * 20]
-# Five bytes a posting against one a row: of 25 rows, five make a term dense.
 
 
 def occurrences(postings: Postings) -> dict[str, dict[int, int]]:
     """Read the arrays as the format says: how often each term occurs in each row."""
     num_rows = len(postings.lengths)
-    found = {}
+    found: dict[str, dict[int, int]] = {}
+    start = num_dense = 0
     for row in postings.terms.table.to_pylist():
-        start, first = row[schema.COUNTS_START], row[schema.ROWS_START]
         frequency = row[schema.CHUNK_FREQUENCY]
-        if first == NO_ROWS:
-            counts = postings.counts[start : start + num_rows].tolist()
+        if 5 * frequency >= num_rows:
+            counts = postings.dense[num_dense].tolist()
+            num_dense += 1
             pairs = {place: count for place, count in enumerate(counts) if count}
         else:
-            rows = postings.rows[first : first + frequency].tolist()
+            rows = postings.rows[start : start + frequency].tolist()
             assert rows == sorted(set(rows))
-            pairs = dict(
-                zip(rows, postings.counts[start : start + frequency].tolist(), strict=True)
-            )
+            counts = postings.counts[start : start + frequency].tolist()
+            pairs = dict(zip(rows, counts, strict=True))
+            start += frequency
         assert len(pairs) == frequency
         found[row[schema.TERM]] = pairs
+    assert start == len(postings.rows)
+    assert num_dense == len(postings.dense)
     return found
 
 
@@ -49,16 +51,9 @@ def test_lengths_count_repeats() -> None:
 
 
 def test_a_frequent_term_has_no_list_of_rows() -> None:
+    # Five bytes a posting against one a row: of 25 rows, five make a term dense.
     postings = build_postings(TEXTS, Stemmer.NONE)
-    starts = dict(
-        zip(
-            postings.terms.table[schema.TERM].to_pylist(),
-            postings.terms.table[schema.ROWS_START].to_pylist(),
-            strict=True,
-        )
-    )
-    assert starts["owl"] == NO_ROWS
-    assert starts["red"] != NO_ROWS
+    assert postings.dense.tolist() == [[0] * 5 + [1] * 20]
     assert len(postings.rows) == 6  # one of blue, grey and red, three of fox
 
 
@@ -78,7 +73,7 @@ def test_no_texts_and_no_words() -> None:
     for texts in ([], ["", "!?"]):
         postings = build_postings(texts, Stemmer.NONE)
         assert postings.terms.table.num_rows == 0
-        assert len(postings.rows) == len(postings.counts) == 0
+        assert len(postings.rows) == len(postings.counts) == postings.dense.size == 0
         assert postings.lengths.dtype == np.int32
         assert postings.lengths.tolist() == [0] * len(texts)
 

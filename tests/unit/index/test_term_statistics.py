@@ -63,7 +63,8 @@ def test_statistics_are_mapped_from_their_file(tmp_path: Path) -> None:
     assert opened.weigh("red fox ähre") == in_memory.weigh("red fox ähre")
 
 
-def test_postings_are_not_statistics(tmp_path: Path) -> None:
-    write_term_table(tables()[0], tmp_path / "terms.arrow")
-    with pytest.raises(IndexFormatError, match="not a table of terms"):
-        TermStatistics.open(tmp_path / "terms.arrow", LexicalConfig(), Stemmer.NONE)
+def test_words_of_another_revision_are_not_added_up() -> None:
+    terms = tables()[0]
+    old = terms._replace(collection=terms.collection.model_copy(update={"terms_revision": "old"}))
+    with pytest.raises(IndexFormatError, match="made by revision old"):
+        sum_term_statistics([old])

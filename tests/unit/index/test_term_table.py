@@ -27,7 +27,7 @@ def table_of(terms: list[str]) -> pa.Table:
 
 def test_a_table_comes_back_as_it_was_written(tmp_path: Path) -> None:
     write_term_table(TermTable(table_of(TERMS), COLLECTION), tmp_path / "terms")
-    table, collection = read_term_table(tmp_path / "terms", schema.TERMS)
+    table, collection = read_term_table(tmp_path / "terms")
     assert table.to_pydict() == table_of(TERMS).to_pydict()
     assert collection == COLLECTION
 
@@ -50,12 +50,12 @@ def test_another_file_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "terms"
     path.write_bytes(data)
     with pytest.raises(IndexFormatError, match=f"{path}: not a table of terms"):
-        read_term_table(path, schema.TERMS)
+        read_term_table(path)
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(IndexFormatError, match="terms: not a table of terms"):
-        read_term_table(tmp_path / "terms", schema.TERMS)
+        read_term_table(tmp_path / "terms")
 
 
 def test_a_table_that_names_no_collection_is_refused(tmp_path: Path) -> None:
@@ -65,4 +65,4 @@ def test_a_table_that_names_no_collection_is_refused(tmp_path: Path) -> None:
     ):
         writer.write_table(table_of(TERMS))
     with pytest.raises(IndexFormatError, match="not a table of terms"):
-        read_term_table(tmp_path / "terms", schema.TERMS)
+        read_term_table(tmp_path / "terms")

@@ -5,7 +5,12 @@ import pytest
 
 from scp_ray.config import Settings
 from scp_ray.records import ChunkKey, QueryParams, ScoredChunk, Selection
-from scp_ray.retrieval.rerank import RerankedChunk, rerank, select_reranked
+from scp_ray.retrieval.rerank import (
+    RerankedChunk,
+    ranked_for_selection,
+    rerank,
+    select_reranked,
+)
 
 
 def ranked(*keys: tuple[str, int]) -> list[ScoredChunk]:
@@ -42,9 +47,9 @@ def verdicts(selection: Selection) -> list[tuple[str, int, int | None]]:
 def test_rerank_scores_replace_the_order_and_both_are_kept() -> None:
     first, second, third = ranked(("a", 1), ("b", 2), ("c", 3))
     assert rerank([first, second, third], np.array([-3.0, 2.5, 0.0])) == [
-        RerankedChunk(second, 2.5, 1),
-        RerankedChunk(third, 0.0, 2),
-        RerankedChunk(first, -3.0, 0),
+        RerankedChunk(second, 2.5),
+        RerankedChunk(third, 0.0),
+        RerankedChunk(first, -3.0),
     ]
 
 
@@ -60,48 +65,37 @@ def test_every_candidate_needs_its_score() -> None:
 
 
 def test_the_gap_rule_goes_down_the_new_order_and_then_the_rest() -> None:
-    *candidates, rest = ranked(("a", 1), ("a", 2), ("b", 7), ("b", 8))
-    reranked = rerank(candidates, np.array([0.1, 0.9, 0.5]))
-    found = select_reranked(reranked, [rest], asked(4), is_complete=True)
-    assert verdicts(found.selection) == [("a", 2, None), ("b", 7, None), ("a", 1, 2), ("b", 8, 7)]
-    assert places(found.selection.ranking) == [("a", 2), ("b", 7), ("a", 1), ("b", 8)]
+    ranking = ranked(("a", 1), ("a", 2), ("b", 7), ("b", 8))
+    reranked = rerank(ranking[:3], np.array([0.1, 0.9, 0.5]))
+    found = select_reranked(reranked, ranking, asked(4))
+    assert verdicts(found) == [("a", 2, None), ("b", 7, None), ("a", 1, 2), ("b", 8, 7)]
+    assert places(found.ranking) == [("a", 2), ("b", 7), ("a", 1), ("b", 8)]
 
 
 def test_it_stops_after_the_last_result_and_ranks_what_follows() -> None:
-    candidates = ranked(("a", 1), ("b", 1), ("c", 1))
-    found = select_reranked(
-        rerank(candidates[:2], np.array([0.0, 1.0])), candidates[2:], asked(2), is_complete=False
-    )
-    assert verdicts(found.selection) == [("b", 1, None), ("a", 1, None)]
-    assert places(found.selection.ranking) == [("b", 1), ("a", 1), ("c", 1)]
-    assert not found.selection.exhausted
-    assert not found.needs_more
+    ranking = ranked(("a", 1), ("b", 1), ("c", 1))
+    found = select_reranked(rerank(ranking[:2], np.array([0.0, 1.0])), ranking, asked(2))
+    assert verdicts(found) == [("b", 1, None), ("a", 1, None)]
+    assert places(found.ranking) == [("b", 1), ("a", 1), ("c", 1)]
+    assert not found.exhausted
 
 
-@pytest.mark.parametrize("is_complete", [True, False])
-def test_too_few_results_are_exhausted_or_need_more(is_complete: bool) -> None:
-    candidates = ranked(("a", 1), ("a", 2), ("a", 3))
+def test_too_few_results_are_exhausted() -> None:
+    ranking = ranked(("a", 1), ("a", 2), ("a", 3))
     # In the first order 1 and 3 are kept; in this one only 2 is.
-    reranked = rerank(candidates, np.array([0.0, 1.0, 0.5]))
-    found = select_reranked(reranked, [], asked(2), is_complete=is_complete)
-    assert [chunk.key for chunk in found.selection.kept] == [ChunkKey("a", 2)]
-    assert found.selection.exhausted is is_complete
-    assert found.needs_more is not is_complete
-
-
-def test_a_longer_ranking_gives_what_was_missing() -> None:
-    candidates = ranked(("a", 1), ("a", 2), ("a", 3), ("b", 0))
-    reranked = rerank(candidates[:3], np.array([0.0, 1.0, 0.5]))
-    assert select_reranked(reranked, [], asked(2), is_complete=False).needs_more
-    found = select_reranked(reranked, candidates[3:], asked(2), is_complete=False)
-    assert places(found.selection.kept) == [("a", 2), ("b", 0)]
-    assert not found.needs_more
+    found = select_reranked(rerank(ranking, np.array([0.0, 1.0, 0.5])), ranking, asked(2))
+    assert [chunk.key for chunk in found.kept] == [ChunkKey("a", 2)]
+    assert found.exhausted
 
 
 def test_nothing_to_rerank_leaves_the_ranking() -> None:
-    rest = ranked(("b", 1), ("a", 4))
-    found = select_reranked(rerank([], np.array([])), rest, asked(5), is_complete=True)
-    assert places(found.selection.ranking) == [("b", 1), ("a", 4)]
-    assert found.selection.exhausted
-    empty = select_reranked([], [], asked(5), is_complete=True)
-    assert empty.selection == Selection((), exhausted=True)
+    ranking = ranked(("b", 1), ("a", 4))
+    found = select_reranked(rerank([], np.array([])), ranking, asked(5))
+    assert places(found.ranking) == [("b", 1), ("a", 4)]
+    assert found.exhausted
+    assert select_reranked([], [], asked(5)) == Selection((), exhausted=True)
+
+
+def test_a_ranking_is_long_enough_when_the_gap_cannot_drop_too_many() -> None:
+    assert ranked_for_selection(asked(5, min_index_gap=1)) == 5
+    assert ranked_for_selection(asked(5, min_index_gap=3)) == 25

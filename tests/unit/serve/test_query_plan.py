@@ -47,8 +47,9 @@ def test_an_exact_index_is_searched_exactly() -> None:
         ([], {}, 0),
         (["context.candidates=30"], {"max_context_tokens": 100}, 30),
         ([], {"max_context_tokens": 100, "context_rule": "gap"}, 0),
-        (["rerank.model=m", "rerank.candidates=7"], {"top_k": 3}, 19),
+        (["rerank.model=m", "rerank.candidates=7"], {"top_k": 3}, 9),
         (["rerank.model=m", "rerank.candidates=7"], {"top_k": 3, "max_context_tokens": 9}, 20),
+        (["rerank.model=m", "rerank.candidates=40"], {"top_k": 3}, 40),
         (["rerank.model=m"], {"query": None}, 0),
     ],
 )
@@ -62,5 +63,8 @@ def test_the_context_is_made_of_what_its_rule_says() -> None:
     merged = plan("context.candidates=30", max_context_tokens=100)
     assert merged.context_chunks(SELECTION) == list(RANKING[:30])
     gap = plan(max_context_tokens=100, context_rule=ContextRule.GAP)
+    assert plan("context.candidates=3", max_context_tokens=9).context_chunks(SELECTION) == list(
+        RANKING[:3]
+    )
     assert gap.context_chunks(SELECTION) == [RANKING[0]]
     assert plan().context_chunks(SELECTION) == []

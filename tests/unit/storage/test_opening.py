@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scp_ray.errors import ConfigError
-from scp_ray.storage.opening import open_existing, open_store
+from scp_ray.storage.opening import is_on_s3, open_existing, open_store
 
 
 def test_folders_and_file_urls_are_one_store(tmp_path: Path) -> None:
@@ -17,8 +17,17 @@ def test_relative_folders_become_absolute(tmp_path: Path, monkeypatch: pytest.Mo
     assert open_store("index").url == str(tmp_path / "index")
 
 
+def test_buckets_are_opened_without_looking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    assert open_store("s3://bucket/index/").url == "s3://bucket/index"
+    assert is_on_s3("s3://bucket/index")
+    assert not is_on_s3("index")
+    with pytest.raises(ConfigError, match="not an address of the form s3://bucket/prefix"):
+        open_store("s3://")
+
+
 def test_other_schemes_are_refused() -> None:
-    with pytest.raises(ConfigError, match="cannot store on gs://"):
+    with pytest.raises(ConfigError, match="cannot store on gs://; give a folder or s3://"):
         open_store("gs://bucket/index")
 
 
