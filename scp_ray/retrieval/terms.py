@@ -97,6 +97,7 @@ def _folded(token: str) -> str:
     else:
         folded = _MARK_RUN.sub(r"\1", token).translate(_NO_NAME)
         folded = _IGNORABLE.sub("", unicodedata.normalize("NFKC", folded)).casefold()
+        folded = _MARK_RUN.sub(r"\1", folded)  # what stood between two runs may be gone
         folded = unicodedata.normalize("NFKC", folded)
     folded = folded.translate(_LINKS)
     if "'" in folded:
