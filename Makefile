@@ -26,6 +26,9 @@ bench: $(INSTALLED)  ## the benchmarks, and the README's table from their result
 	$(BIN)/python benchmarks/bench_index.py
 	$(BIN)/python benchmarks/bench_query.py
 	$(BIN)/python benchmarks/bench_retrieval.py
+	$(BIN)/python benchmarks/bench_words.py
+	$(BIN)/python benchmarks/bench_recall.py
+	$(BIN)/python benchmarks/bench_long_document.py
 	$(BIN)/python benchmarks/table.py --write README.md
 
 $(INSTALLED): requirements.lock pyproject.toml

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from scp_ray.embedding.model_folder import find_model_folder, model_revision
+from scp_ray.embedding.model_folder import expanded, find_model_folder, model_revision
 from scp_ray.embedding.model_loading import no_progress_bar, torch_device
 from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
 from scp_ray.embedding.text_windows import text_windows
@@ -134,7 +134,7 @@ def _best(scores: list[float]) -> float:
 
 
 def _model_folder(model: str) -> Path:
-    if Path(model).expanduser().is_dir():
+    if expanded(model).is_dir():
         return find_model_folder(model)
     name = model if "/" in model else f"{_DEFAULT_ORGANIZATION}/{model}"
     try:

@@ -14,6 +14,8 @@ from scp_ray.protocols import Tokenizer
 from scp_ray.sections import EmbeddingConfig
 
 _TOKENIZER_FILE = "tokenizer.json"
+# The second has no token of its own: some tokenizers fail at what they do not know.
+_PROBES = ["A plain text.", "text \U0010fffd"]
 
 
 def load_encoder(
@@ -61,18 +63,23 @@ def load_named_tokenizer(name: str) -> Tokenizer:
     Raises:
         EncoderError: If it is nowhere, or not a fast tokenizer.
     """
-    path = Path(name).expanduser()
     try:
+        path = Path(name).expanduser()
         if path.is_dir():
             path /= _TOKENIZER_FILE
         elif not path.is_file():
             from huggingface_hub import hf_hub_download
 
             path = Path(hf_hub_download(name, _TOKENIZER_FILE))
-        return SubwordTokenizer.from_file(path)
+        tokenizer = SubwordTokenizer.from_file(path)
+        counts = tokenizer.count_tokens(_PROBES)
     except Exception as error:
         message = (
             f"cannot load the tokenizer {name!r} ({error}); set "
             "context.tokenizer to a folder with a tokenizer.json, or leave it out"
         )
         raise EncoderError(message) from error
+    if not all(counts):
+        message = f"the tokenizer {name!r} finds no token in a plain text; name another"
+        raise EncoderError(message)
+    return tokenizer

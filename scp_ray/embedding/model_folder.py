@@ -59,11 +59,19 @@ def find_model_folder(model: str) -> Path:
         EncoderError: If the model is nowhere, its package has other weights than the published
             ones, or its weights are not safetensors.
     """
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     if not folder.is_dir():
         folder = packaged_folder(model) or _downloaded_folder(model)
     _refuse_pickled_weights(folder)
     return folder
+
+
+def expanded(model: str) -> Path:
+    """Return the path that a name would be as a folder, with ``~`` expanded where it can be."""
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:  # ~nobody
+        return Path(model)
 
 
 def packaged_folder(model: str) -> Path | None:

@@ -4,13 +4,14 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from scp_ray.errors import ChecksumError
 from scp_ray.index.lexical import TERMS_FILE as SHARD_TERMS_FILE
 from scp_ray.index.term_statistics import sum_term_statistics
 from scp_ray.index.term_table import TermTable, read_term_table, write_term_table
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import fetch_verified, file_sha256
 from scp_ray.storage.keys import TERMS_FILE
-from scp_ray.storage.manifest import ShardEntry, StoredFile, TermsEntry
+from scp_ray.storage.manifest import Manifest, ShardEntry, StoredFile, TermsEntry
 
 
 def publish_terms(store: ObjectStore, shards: Iterable[ShardEntry], folder: str) -> TermsEntry:
@@ -30,6 +31,21 @@ def publish_terms(store: ObjectStore, shards: Iterable[ShardEntry], folder: str)
     return TermsEntry(
         file=file, revision=terms.collection.terms_revision, num_terms=terms.table.num_rows
     )
+
+
+def heal_terms(store: ObjectStore, manifest: Manifest) -> None:
+    """Write a generation's term statistics again if they are missing or damaged.
+
+    Raises:
+        ChecksumError: If the shards do not give the same file again.
+    """
+    checksums = {TERMS_FILE: manifest.terms.file.sha256}
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            fetch_verified(store, manifest.folder, checksums, Path(name, "found"))
+        except ChecksumError:
+            publish_terms(store, manifest.shards, manifest.folder)
+            fetch_verified(store, manifest.folder, checksums, Path(name, "written"))
 
 
 def _shard_terms(

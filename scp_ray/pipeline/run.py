@@ -22,7 +22,7 @@ from scp_ray.errors import (
 )
 from scp_ray.pipeline.embed_stage import StagingTarget
 from scp_ray.pipeline.executor import Executor
-from scp_ray.pipeline.generation_terms import publish_terms
+from scp_ray.pipeline.generation_terms import heal_terms, publish_terms
 from scp_ray.pipeline.interrupt import shielded
 from scp_ray.pipeline.plan import (
     DocumentState,
@@ -259,6 +259,7 @@ class _Run:
     def _commit(self, prepared: Preparation, shards: list[ShardEntry], parts: set[str]) -> None:
         parent = prepared.state.manifest
         if parent and parent.shards == shards:
+            heal_terms(self._store, parent)
             delete_parts(self._store, self._report.run_id, parts)
             self._report.generation = parent.generation
             self._progress(f"nothing changed; generation {parent.generation} stays")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from ray import serve
@@ -151,14 +152,24 @@ async def _unprocessable(_request: Request, error: ConfigError) -> JSONResponse:
     return _problem(_UNPROCESSABLE, "the question cannot be asked of this index", error)
 
 
+@api.exception_handler(RequestValidationError)
+async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    """Name what is wrong, without the value: it may be one that JSON cannot carry back."""
+    problems = "; ".join(
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+    )
+    return _problem(_UNPROCESSABLE, "the request is not of the documented form", problems)
+
+
 @api.exception_handler(ShardUnavailableError)
 async def _unavailable(_request: Request, error: ShardUnavailableError) -> JSONResponse:
     return _problem(_UNAVAILABLE, "a part of the index did not answer", error)
 
 
-def _problem(status: int, title: str, error: Exception) -> JSONResponse:
+def _problem(status: int, title: str, detail: object) -> JSONResponse:
     """Return an RFC 9457 problem."""
-    body = {"type": "about:blank", "title": title, "status": status, "detail": str(error)}
+    text = str(detail).encode("utf-8", "backslashreplace").decode()
+    body = {"type": "about:blank", "title": title, "status": status, "detail": text}
     return JSONResponse(body, status_code=status, media_type="application/problem+json")
 
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from scp_ray.config import Settings
 from scp_ray.embedding.cross_encoder import load_cross_encoder
-from scp_ray.errors import ConfigError, EncoderError
 from scp_ray.protocols import Reranker
 from scp_ray.records import ChunkKey, ScoredChunk
 from scp_ray.retrieval.rerank import RerankedChunk, rerank
+from scp_ray.serve.models import DegradedModel
 
 
 def load_reranker(settings: Settings) -> Reranker | None:
@@ -38,12 +38,12 @@ def read_again(
             not read.
 
     Raises:
-        ConfigError: If the question is too long for the cross-encoder.
+        EncoderError: If the question is too long for the cross-encoder.
     """
     head = [chunk for chunk in chunks if chunk.key in texts]
-    try:
-        scores = reranker.score(question, [texts[chunk.key] for chunk in head])
-    except EncoderError as error:
-        message = f"query: {error}"
-        raise ConfigError(message) from error
-    return rerank(head, scores)
+    return rerank(head, reranker.score(question, [texts[chunk.key] for chunk in head]))
+
+
+def not_reranked(reason: object) -> DegradedModel:
+    """Say in a reply that the order is that of the first scores, and why."""
+    return DegradedModel(group="rerank", reason=str(reason))

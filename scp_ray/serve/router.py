@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from scp_ray.config import Settings
-from scp_ray.errors import ShardUnavailableError
+from scp_ray.errors import EncoderError, ShardUnavailableError
 from scp_ray.protocols import Reranker
 from scp_ray.records import ChunkKey, PriorScope, ScoredChunk
 from scp_ray.retrieval.filters import parse_filter
@@ -27,14 +27,14 @@ from scp_ray.serve.models import (
 from scp_ray.serve.query_plan import QueryPlan, plan_query
 from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reply import Findings, build_reply
-from scp_ray.serve.reranking import read_again
+from scp_ray.serve.reranking import not_reranked, read_again
 from scp_ray.serve.stopwatch import Stopwatch
 from scp_ray.storage.manifest import Manifest
 
 # Shares of the time left that a step may take, so that the next ones have some.
 _FIRST_PASS_SHARE = 0.5
 _SEARCH_SHARE = 0.8
-_RERANK_SHARE = 0.8
+_RERANK_SHARE = 0.6
 
 
 class Router:
@@ -153,15 +153,31 @@ class Router:
         """Let the cross-encoder read the head; where it is late, the order stays."""
         if self._reranker is None:
             return []
-        texts = await fan_out.gather(
-            head, lambda group, hits: group.texts(hits), share=_FIRST_PASS_SHARE
-        )
-        reading = asyncio.to_thread(read_again, self._reranker, str(request.query), head, texts)
+        reading = self._texts_and_scores(fan_out, self._reranker, str(request.query), head)
         try:
             return await asyncio.wait_for(reading, fan_out.seconds_left(_RERANK_SHARE))
         except TimeoutError:
-            notes.append(DegradedModel(group="rerank", reason=LATE))
-            return []
+            notes.append(not_reranked(LATE))
+        except EncoderError as error:
+            notes.append(not_reranked(error))
+        return []
+
+    async def _texts_and_scores(
+        self, fan_out: FanOut, reranker: Reranker, question: str, head: Sequence[ScoredChunk]
+    ) -> list[RerankedChunk]:
+        # A group that fails here is not left out of the query: the answer does not need its text.
+        answers = await asyncio.gather(
+            *(
+                group.texts([hit for hit in head if hit.shard_id in group.shard_ids])
+                for group in fan_out.alive
+            ),
+            return_exceptions=True,
+        )
+        texts: dict[ChunkKey, str] = {}
+        for some in answers:
+            if not isinstance(some, BaseException):
+                texts |= some
+        return await asyncio.to_thread(read_again, reranker, question, head, texts)
 
     async def _context(
         self,

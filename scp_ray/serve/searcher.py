@@ -3,15 +3,16 @@
 from dataclasses import replace
 
 from scp_ray.config import Settings
+from scp_ray.errors import EncoderError
 from scp_ray.protocols import Reranker
 from scp_ray.retrieval.rerank import RerankedChunk, select_reranked
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.context import context_of
-from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.models import DegradedModel, QueryReply, QueryRequest
 from scp_ray.serve.query_plan import QueryPlan, plan_query
 from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reply import Findings, build_reply
-from scp_ray.serve.reranking import load_reranker, read_again
+from scp_ray.serve.reranking import load_reranker, not_reranked, read_again
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.serve.stopwatch import Stopwatch
 from scp_ray.storage.manifest import Manifest
@@ -71,7 +72,7 @@ class LocalSearcher:
             reranked: list[RerankedChunk] = []
             if self._reranker is not None and plan.rerank_candidates > 0:
                 with watch.measure("rerank"):
-                    reranked = self._read_again(self._reranker, request, plan, outcome)
+                    reranked = self._read_again(self._reranker, request, plan, outcome, notes)
                     selection = select_reranked(reranked, outcome.selection.ranking, plan.params)
                     outcome = replace(outcome, selection=selection)
             in_context = plan.context_chunks(outcome.selection)
@@ -92,7 +93,16 @@ class LocalSearcher:
         return build_reply(self.manifest, findings, results, explain=request.explain)
 
     def _read_again(
-        self, reranker: Reranker, request: QueryRequest, plan: QueryPlan, outcome: QueryOutcome
+        self,
+        reranker: Reranker,
+        request: QueryRequest,
+        plan: QueryPlan,
+        outcome: QueryOutcome,
+        notes: list[DegradedModel],
     ) -> list[RerankedChunk]:
         head = outcome.selection.ranking[: plan.rerank_candidates]
-        return read_again(reranker, str(request.query), head, self._group.texts(head))
+        try:
+            return read_again(reranker, str(request.query), head, self._group.texts(head))
+        except EncoderError as error:
+            notes.append(not_reranked(error))
+            return []

@@ -27,7 +27,11 @@ def open_store(address: str) -> ObjectStore:
     if not address.strip():
         message = "the address of a corpus or an index is empty"
         raise ConfigError(message)
-    path = Path(rest if separator else address).expanduser()
+    try:
+        path = Path(rest if separator else address).expanduser()
+    except RuntimeError as error:
+        message = f"{address}: {error}"
+        raise ConfigError(message) from error
     if path.exists() and not path.is_dir():
         message = f"{address} is a file; give a folder"
         raise ConfigError(message)

@@ -157,6 +157,20 @@ def test_damaged_term_statistics_are_refused(index: Path, small_settings: MakeSe
         LocalSearcher.open(str(index), small_settings())
 
 
+@pytest.mark.parametrize("damage", ["missing", "flipped"])
+def test_a_run_writes_lost_term_statistics_again(
+    run: Run, index: Path, small_settings: MakeSettings, damage: str
+) -> None:
+    (path,) = index.glob("generations/*/terms.arrow")
+    whole = path.read_bytes()
+    path.unlink()
+    if damage == "flipped":
+        path.write_bytes(whole[:-1] + b"x")
+    assert not run().published
+    assert path.read_bytes() == whole
+    LocalSearcher.open(str(index), small_settings()).answer(QueryRequest(query=QUESTION))
+
+
 def test_a_long_question_is_answered_and_the_cut_is_told(searcher: LocalSearcher) -> None:
     reply = searcher.answer(QueryRequest(query="rinse the blade " * 500))
     assert reply.results
@@ -212,8 +226,9 @@ def test_another_tokenizer_counts_the_context(
     assert reply.context.tokens > sum(
         load_encoder(settings.embedding).tokenizer.count_tokens(texts)
     )
-    with pytest.raises(EncoderError, match="cannot load the tokenizer"):
-        LocalSearcher.open(str(index), small_settings(f"context.tokenizer={index}"))
+    for wrong in (index, "~nobody-here/model"):
+        with pytest.raises(EncoderError, match="cannot load the tokenizer"):
+            LocalSearcher.open(str(index), small_settings(f"context.tokenizer={wrong}"))
 
 
 def test_no_budget_no_context(searcher: LocalSearcher) -> None:
@@ -335,13 +350,30 @@ def test_many_groups_answer_as_one_process(
     ]
 
 
-def test_texts_that_come_too_late_for_the_rerank_are_told(
+def test_a_late_group_costs_the_rerank_and_not_the_answer(
     index: Path, small_settings: MakeSettings, tiny_cross_encoder: Path
 ) -> None:
-    settings = small_settings(f"rerank.model={tiny_cross_encoder}", "serve.deadline_ms=1500")
-    reply = routed(index, settings, QueryRequest(query=QUESTION), delay_s=30.0)
-    assert "group-1" in {one.group for one in reply.degraded}
-    assert reply.coverage.shards_ok == 2
+    settings = small_settings(f"rerank.model={tiny_cross_encoder}", "serve.deadline_ms=3000")
+    request = QueryRequest(query=QUESTION, exact=True)
+    reply = routed(index, settings, request, delay_s=30.0)
+    assert [(one.group, one.reason) for one in reply.degraded] == [("rerank", "deadline passed")]
+    assert reply.coverage.shards_ok == 3
+    first = LocalSearcher.open(str(index), small_settings()).answer(request)
+    assert [hit.model_dump() for hit in reply.results] == [
+        hit.model_dump() for hit in first.results
+    ]
+
+
+def test_a_question_that_is_too_long_for_the_cross_encoder_is_answered_without(
+    reranked: LocalSearcher, index: Path, small_settings: MakeSettings, tiny_cross_encoder: Path
+) -> None:
+    request = QueryRequest(query="rinse the blade " * 60)
+    settings = small_settings(f"rerank.model={tiny_cross_encoder}", "serve.deadline_ms=20000")
+    for reply in (reranked.answer(request), routed(index, settings, request)):
+        assert reply.results
+        assert all(result.rerank_score is None for result in reply.results)
+        (note,) = [one for one in reply.degraded if one.group == "rerank"]
+        assert "tokens" in note.reason
 
 
 def test_settings_of_a_question_are_checked() -> None:

@@ -109,6 +109,21 @@ def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
         {"query": "x" * 10_001},
     ):
         assert service.post("/v1/query", json=body).status_code == 422, body
+    for raw in (
+        b'{"query": "x", "lexical_weight": NaN}',
+        b'{"query": "x", "lexical_weight": 1e400}',
+        b'{"query": "pump \\ud800"}',
+        b'{"query": "x", "filter": {"\\ud800": 1}}',
+        b"{",
+    ):
+        reply = service.post("/v1/query", content=raw, headers={"Content-Type": "application/json"})
+        assert reply.status_code == 422, raw
+        assert reply.json()["detail"]
+    fused = service.post(
+        "/v1/query", json={"query": "K-104 pump", "max_context_tokens": 200}
+    ).json()
+    assert fused["lexical"]["weight"] > 0.0
+    assert 0 < fused["context"]["tokens"] <= 200
 
 
 class SlowGroup:

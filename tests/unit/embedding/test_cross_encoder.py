@@ -189,7 +189,7 @@ def test_an_encoder_is_no_reranker(tiny_model: Path) -> None:
 
 
 def test_name_that_is_nowhere_says_what_to_do() -> None:
-    message = r"cannot load reranker 'no-such-model': it is no folder, .*; name a folder with"
+    message = r"(?s)cannot load reranker 'no-such-model': it is no folder, .*; name a folder with"
     with pytest.raises(EncoderError, match=message):
         _load("no-such-model")
     with pytest.raises(EncoderError, match="cannot load reranker 'some/model': it is no folder"):

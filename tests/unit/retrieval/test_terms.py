@@ -159,3 +159,9 @@ def test_piled_up_marks_are_cut(marks: str) -> None:
     """Otherwise normalising them takes hours: its time is quadratic in their number."""
     (term,) = terms_of("e" + marks * 500_000, Stemmer.NONE)
     assert len(term) < MAX_TERM_CHARACTERS
+
+
+def test_marks_with_ignorable_characters_between_are_one_run() -> None:
+    marks = "\u0316\u0301" * 15 + "\u200b"
+    (term,) = terms_of("a" + marks * 1000, Stemmer.NONE)
+    assert len(term) <= 32

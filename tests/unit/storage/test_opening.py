@@ -43,3 +43,8 @@ def test_corpus_must_exist(tmp_path: Path) -> None:
 def test_empty_address_is_not_this_folder(address: str) -> None:
     with pytest.raises(ConfigError, match="is empty"):
         open_store(address)
+
+
+def test_a_home_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ConfigError, match="~nobody-here/index"):
+        open_store("~nobody-here/index")
