@@ -35,7 +35,7 @@ from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_con
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
 from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.lease import acquire, kept_alive
-from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry
+from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry, TermsEntry
 from scp_ray.storage.opening import open_existing, open_store
 from scp_ray.storage.publish import commit
 
@@ -264,20 +264,22 @@ class _Run:
             self._report.generation = parent.generation
             self._progress(f"nothing changed; generation {parent.generation} stays")
             return
-        manifest = self._manifest(prepared, shards)
+        folder = generation_folder(prepared.state.next_generation, self._report.run_id)
+        terms = publish_terms(self._store, shards, folder)
+        manifest = self._manifest(prepared, shards, terms)
         with shielded():
             commit(self._store, prepared.state, manifest, self._lease.fence)
             self._report.generation, self._report.published = manifest.generation, True
             delete_parts(self._store, self._report.run_id, parts)
         self._progress(f"published generation {manifest.generation}")
 
-    def _manifest(self, prepared: Preparation, shards: list[ShardEntry]) -> Manifest:
+    def _manifest(
+        self, prepared: Preparation, shards: list[ShardEntry], terms: TermsEntry
+    ) -> Manifest:
         settings, parent = self._request.settings, prepared.state.manifest
-        generation = prepared.state.next_generation
-        folder = generation_folder(generation, self._report.run_id)
         return Manifest(
             format_version=FORMAT_VERSION,
-            generation=generation,
+            generation=prepared.state.next_generation,
             run_id=self._report.run_id,
             parent=parent.generation if parent else None,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -293,7 +295,7 @@ class _Run:
                 "scp-ray": __version__,
                 **{name: version(name) for name in ("ray", "faiss-cpu", "sentence-transformers")},
             },
-            terms=publish_terms(self._store, shards, folder),
+            terms=terms,
             shards=shards,
         )
 

@@ -80,7 +80,8 @@ class CandidateList(NamedTuple):
 
     Attributes:
         rows: Shape (n,), each row once, in no order.
-        bound: No eligible row that is not listed has a score above it; -inf when all are listed.
+        bound: No eligible row that is not listed has a score above it, as far as the graph missed
+            nothing; -inf when all are listed.
     """
 
     rows: Int64Array

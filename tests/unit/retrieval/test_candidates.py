@@ -8,7 +8,12 @@ import pytest
 from scp_ray.errors import ConfigError
 from scp_ray.protocols import Float32Array, Int64Array
 from scp_ray.records import PositionPrior
-from scp_ray.retrieval.candidates import BoolArray, check_query, nearest_candidates
+from scp_ray.retrieval.candidates import (
+    BoolArray,
+    check_query,
+    lexical_candidates,
+    nearest_candidates,
+)
 from scp_ray.retrieval.positional_code import first_pass_vector, second_pass_vector
 from scp_ray.retrieval.score import Weights, score_chunks
 from scp_ray.testing.exact_index import ExactIndex
@@ -87,3 +92,21 @@ def test_a_graph_that_comes_back_short_is_not_trusted() -> None:
 def test_an_unusable_query_is_refused(query: Float32Array, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         check_query(query, 2)
+
+
+def test_without_a_direction_no_row_is_nearer_than_another() -> None:
+    nothing = np.zeros(INDEX.dim + 2, dtype=np.float32)
+    rows, bound = nearest_candidates(INDEX, nothing, 5, exact=True, allowed=None)
+    assert (len(rows), bound) == (0, 0.0)
+
+
+def test_the_best_words_come_with_the_bound_on_the_others() -> None:
+    scores = np.array([0.0, 0.4, 0.9, 0.0, 0.4, 0.1])
+    rows, bound = lexical_candidates(scores, 2, None)
+    assert rows[0] == 2
+    assert bound == 0.4
+    rows, bound = lexical_candidates(scores, 10, None)
+    assert sorted(rows.tolist()) == [1, 2, 4, 5]
+    assert bound == 0.0
+    allowed = np.array([True, False, False, True, True, True])
+    assert lexical_candidates(scores, 1, allowed).rows.tolist() == [4]
