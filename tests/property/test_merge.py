@@ -1,5 +1,7 @@
 """Merging ranked lists is sorting their union."""
 
+import dataclasses
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,14 +40,16 @@ def test_first_pass_is_the_head_of_the_sorted_union(
     assert merge_first_pass(rankings, params) == union(rankings)[:num_wanted]
 
 
-@given(shard_rankings(), st.integers(1, 20), st.integers(1, 5))
+@given(shard_rankings(), st.integers(1, 20), st.integers(1, 5), st.integers(0, 12))
 def test_selections_merge_to_the_selection_of_the_union(
-    rankings: list[list[ScoredChunk]], top_k: int, gap: int
+    rankings: list[list[ScoredChunk]], top_k: int, gap: int, num_ranked: int
 ) -> None:
+    params = dataclasses.replace(Settings().query_params(top_k=top_k), num_ranked=num_ranked)
+
     def select(ranking: list[ScoredChunk]) -> Selection:
         decisions = select_with_gap(ranking, top_k=top_k, min_index_gap=gap)
         num_kept = sum(decision.kept for decision in decisions)
-        return Selection(tuple(decisions), exhausted=num_kept < top_k)
+        return Selection(tuple(decisions), num_kept < top_k, tuple(ranking[:num_ranked]))
 
-    merged = merge_selections([select(ranking) for ranking in rankings], top_k)
+    merged = merge_selections([select(ranking) for ranking in rankings], params)
     assert merged == select(union(rankings))
