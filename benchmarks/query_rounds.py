@@ -173,7 +173,7 @@ def _selection(opened: OpenIndex, questions: Sequence[str]) -> dict[str, float]:
     second_pass = opened.group.second_pass
     runs: list[dict[str, float]] = []
     for question in questions:
-        asked, _ = opened.reader.read(QueryRequest(query=question))
+        asked, _ = opened.reader.read(QueryRequest(query=question), params)
         prior = prior_of(opened.group.first_pass(asked.vector, params, None), params)
         selection, with_gap_ms = _timed_ms(partial(second_pass, asked, prior, params, None))
         _, without_gap_ms = _timed_ms(partial(second_pass, asked, prior, without_gap, None))

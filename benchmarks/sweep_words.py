@@ -67,8 +67,9 @@ class AskedIndex:
         shard_ids = [entry.shard_id for entry in self._manifest.shards]
         self._group = ShardGroup.open(str(index), self._manifest, shard_ids, settings)
         reader = QuestionReader.open(store, self._manifest, settings)
+        with_words = settings.query_params(lexical_weight=1.0)
         self._questions = [
-            reader.read(QueryRequest(query=query.query)).question for query in queries
+            reader.read(QueryRequest(query=query.query), with_words).question for query in queries
         ]
         self._tokenizer = reader.encoder.tokenizer
         self._queries, self._settings, self._budget = queries, settings, budget

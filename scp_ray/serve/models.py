@@ -125,6 +125,7 @@ class LexicalModel(_Model):
 
     ``weight`` is the l of ``score = (1 - l) semantic + l lexical + w position``: the one asked for
     times the share of known terms. It is 0 when none is known or the question is a vector.
+    Where no weight is asked for, terms are not looked up and both counts are 0.
     """
 
     weight: float

@@ -9,7 +9,7 @@ from scp_ray.embedding.factory import load_encoder, load_named_tokenizer
 from scp_ray.errors import ConfigError, EncoderError, IndexFormatError
 from scp_ray.index.term_statistics import TermStatistics
 from scp_ray.protocols import Encoder, Float32Array, ObjectStore, Tokenizer
-from scp_ray.records import Stemmer
+from scp_ray.records import QueryParams, Stemmer
 from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.serve.models import DegradedModel, QueryRequest
@@ -97,10 +97,10 @@ class QuestionReader:
         tokenizer = load_named_tokenizer(name) if name else None
         return cls(load_query_encoder(manifest, settings), terms, tokenizer)
 
-    def read(self, request: QueryRequest) -> ReadQuestion:
+    def read(self, request: QueryRequest, params: QueryParams) -> ReadQuestion:
         """Return vector and words of a request; one that gives an embedding has no words.
 
-        Of a question that is longer than the encoder takes, the first part makes the vector, and
+        The words are not looked up where they have no weight. Of a question that is longer than the encoder takes, the first part makes the vector, and
         all of it the words.
 
         Raises:
@@ -114,12 +114,14 @@ class QuestionReader:
         except EncoderError as error:
             message = f"query: {error}"
             raise ConfigError(message) from error
-        vector = np.asarray(encoded, dtype=np.float32)
-        return ReadQuestion(Question(vector, self._terms.weigh(request.query)), degraded)
+        words = self._terms.weigh(request.query) if params.lexical_weight > 0.0 else None
+        return ReadQuestion(Question(np.asarray(encoded, dtype=np.float32), words), degraded)
 
     def _fitting(self, query: str) -> tuple[str, list[DegradedModel]]:
-        ends = self.encoder.tokenizer.token_offsets(query)[:, 1]
         limit = self.encoder.max_tokens
+        if len(query.encode("utf-8", "surrogatepass")) <= limit:  # a token has a byte or more
+            return query, []
+        ends = self.encoder.tokenizer.token_offsets(query)[:, 1]
         if len(ends) <= limit:
             return query, []
         reason = f"its vector is of its first {limit} tokens of {len(ends)}; all its words count"

@@ -79,7 +79,7 @@ class Router:
         fan_out = FanOut(self._groups, deadline_ms / 1000)
         with watch.measure("total"):
             with watch.measure("encode"):
-                question, notes = await asyncio.to_thread(self._reader.read, request)
+                question, notes = await asyncio.to_thread(self._reader.read, request, plan.params)
             outcome = await self._search(fan_out, question, plan, request.filter, watch)
             reranked: list[RerankedChunk] = []
             if plan.rerank_candidates > 0:

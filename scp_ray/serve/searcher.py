@@ -66,7 +66,7 @@ class LocalSearcher:
         plan, watch = plan_query(request, self.manifest, self._settings), Stopwatch()
         with watch.measure("total"):
             with watch.measure("encode"):
-                question, notes = self._reader.read(request)
+                question, notes = self._reader.read(request, plan.params)
             with watch.measure("search"):
                 outcome = self._group.search(question, plan.params, request.filter)
             reranked: list[RerankedChunk] = []
