@@ -100,8 +100,8 @@ class QuestionReader:
     def read(self, request: QueryRequest, params: QueryParams) -> ReadQuestion:
         """Return vector and words of a request; one that gives an embedding has no words.
 
-        The words are not looked up where they have no weight. Of a question that is longer than the encoder takes, the first part makes the vector, and
-        all of it the words.
+        Words are not looked up where they have no weight. Of a question that is longer than the
+        encoder takes, the first part makes the vector, and all of it the words.
 
         Raises:
             ConfigError: If a given embedding has another length or no direction.
