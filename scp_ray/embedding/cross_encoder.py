@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from scp_ray.embedding.model_folder import expanded, find_model_folder, model_revision
-from scp_ray.embedding.model_loading import no_progress_bar, torch_device
+from scp_ray.embedding.model_loading import load_from_folder
 from scp_ray.embedding.subword_tokenizer import SubwordTokenizer
 from scp_ray.embedding.text_windows import text_windows
 from scp_ray.errors import EncoderError
@@ -149,23 +149,9 @@ def _model_folder(model: str) -> Path:
 
 
 def _load(model: str, folder: Path, config: EmbeddingConfig) -> "CrossEncoder":
-    import torch
-    from safetensors import SafetensorError
     from sentence_transformers import CrossEncoder
 
-    device = torch_device(config.device)
-    try:
-        with no_progress_bar():
-            loaded: CrossEncoder = CrossEncoder(
-                str(folder),
-                device=device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"dtype": getattr(torch, config.dtype), "use_safetensors": True},
-            )
-    except (OSError, ValueError, RuntimeError, ImportError, LookupError, SafetensorError) as error:
-        message = f"cannot load reranker {model!r} from {folder}: {error}"
-        raise EncoderError(message) from error
+    loaded: CrossEncoder = load_from_folder(CrossEncoder, folder, config, f"reranker {model!r}")
     return loaded
 
 

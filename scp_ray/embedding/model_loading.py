@@ -1,9 +1,9 @@
 """Loads a sentence-transformers model from a folder: safetensors only, no code of the model's."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scp_ray.errors import EncoderError
 from scp_ray.sections import EmbeddingConfig
@@ -12,20 +12,41 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+Model = TypeVar("Model")
+
+
 def load_model(folder: Path, config: EmbeddingConfig) -> "SentenceTransformer":
     """Load the model in ``folder`` with the dtype and on the device of the settings.
 
     Raises:
         EncoderError: If the device is not there or the folder does not hold a usable model.
     """
+    from sentence_transformers import SentenceTransformer
+
+    return load_from_folder(SentenceTransformer, folder, config, f"encoder {config.model!r}")
+
+
+def load_from_folder(
+    kind: Callable[..., Model], folder: Path, config: EmbeddingConfig, what: str
+) -> Model:
+    """Load a model of a class of the library, with the dtype and on the device of the settings.
+
+    Args:
+        kind: ``SentenceTransformer`` or ``CrossEncoder``.
+        folder: Holds the model.
+        config: Gives dtype and device.
+        what: What it is and its name, for messages.
+
+    Raises:
+        EncoderError: If the device is not there or the folder does not hold a usable model.
+    """
     import torch
     from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
 
     device = torch_device(config.device)
     try:
         with no_progress_bar():
-            return SentenceTransformer(
+            return kind(
                 str(folder),
                 device=device,
                 trust_remote_code=False,
@@ -33,7 +54,7 @@ def load_model(folder: Path, config: EmbeddingConfig) -> "SentenceTransformer":
                 model_kwargs={"dtype": getattr(torch, config.dtype), "use_safetensors": True},
             )
     except (OSError, ValueError, RuntimeError, ImportError, LookupError, SafetensorError) as error:
-        message = f"cannot load encoder {config.model!r} from {folder}: {error}"
+        message = f"cannot load {what} from {folder}: {error}"
         raise EncoderError(message) from error
 
 
