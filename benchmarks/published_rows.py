@@ -36,8 +36,7 @@ def publish_shard(rows: ShardRows, index: Path, settings: Settings, origin: Mani
     build = {
         schema.SHARD_ID: 0,
         schema.PARTS: [{schema.PART: part, schema.DOC_IDS: documents[schema.DOC_ID].to_pylist()}],
-        schema.KEPT_DOC_IDS: [],
-        schema.KEPT_SHARDS: [],
+        schema.KEPT: [],
     }
     (built,) = BuildStage(str(index), settings)(pa.Table.from_pylist([build], schema=schema.BUILDS))
     entry = ShardEntry.model_validate_json(built[schema.ENTRY_JSON][0].as_py())

@@ -27,12 +27,15 @@ from scp_ray.sections import (
     EmbeddingConfig,
     IndexConfig,
     LexicalConfig,
+    LlmConfig,
+    OpenAiConfig,
     PublishConfig,
     RerankConfig,
     RetrievalConfig,
     SearchMode,
     Section,
     ServeConfig,
+    VllmConfig,
 )
 
 ENV_PREFIX = "SCP_RAY__"
@@ -44,6 +47,9 @@ class Settings(Section):
     corpus: CorpusConfig = CorpusConfig()
     chunking: ChunkingConfig = ChunkingConfig()
     chop: ChopConfig = ChopConfig()
+    llm: LlmConfig = LlmConfig()
+    vllm: VllmConfig = VllmConfig()
+    openai: OpenAiConfig = OpenAiConfig()
     embedding: EmbeddingConfig = EmbeddingConfig()
     index: IndexConfig = IndexConfig()
     lexical: LexicalConfig = LexicalConfig()
@@ -140,6 +146,27 @@ def ray_address() -> str:
     and the trace of one that has died makes Ray wait for minutes.
     """
     return os.environ.get("RAY_ADDRESS") or "local"
+
+
+def openai_api_key(file: str | None) -> str | None:
+    """Return the key of an OpenAI-compatible server, from a file or ``OPENAI_API_KEY``.
+
+    Raises:
+        ConfigError: If the file cannot be read.
+    """
+    if file is None:
+        return os.environ.get("OPENAI_API_KEY")
+    try:
+        return Path(file).expanduser().read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"openai.api_key_file {file}: {error}"
+        raise ConfigError(message) from error
+
+
+def set_engine_environment(variables: Mapping[str, str]) -> None:
+    """Set what an engine of vLLM reads from the environment, but for what is set already."""
+    for name, value in variables.items():
+        os.environ.setdefault(name, value)
 
 
 def available_cpus() -> int:

@@ -7,6 +7,11 @@ ScpRayError
 ├── DuplicateDocumentError        two inputs claim one doc_id
 ├── QueriesFormatError            a query file has a bad row
 ├── AnnotationError               an annotator failed at one chunk
+├── GenerationError               a language model did not answer a request
+│   ├── RequestRefusedError       this one it will never answer
+│   ├── ModelUnreachableError     many in a row were not answered
+│   └── EngineDeadError           its engine has ended
+├── CallLimitError                the run may make no more calls of a language model
 ├── EncoderError                  the embedding model cannot be used
 ├── SchemaError                   a table does not have the columns that it must have
 ├── EmptyCorpusError              nothing in the corpus can be indexed
@@ -83,6 +88,26 @@ class QueriesFormatError(ScpRayError):
 
 class AnnotationError(ScpRayError):
     """An annotator failed at one chunk of one document."""
+
+
+class GenerationError(ScpRayError):
+    """A language model did not answer a request: refused, timed out or out of reach."""
+
+
+class RequestRefusedError(GenerationError):
+    """A request that a language model cannot take, such as one longer than its context."""
+
+
+class ModelUnreachableError(GenerationError):
+    """A language model has left many requests in a row without an answer; the run must stop."""
+
+
+class EngineDeadError(GenerationError):
+    """The engine of a language model has ended; whoever holds it must start another one."""
+
+
+class CallLimitError(ScpRayError):
+    """The calls of a language model that the run may make are used up; it can be resumed."""
 
 
 class EncoderError(ScpRayError):

@@ -1,18 +1,19 @@
 """Ports: what the method and the engine need of the world, one Protocol each.
 
 Adapters live in ``annotators``, ``embedding``, ``index`` and ``storage``; deterministic fakes for
-tests in ``testing``. All are synchronous; an instance belongs to one process.
+tests in ``testing``. An instance belongs to one process. All are synchronous but those over a
+language model, of which hundreds of requests must wait at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from scp_ray.records import ChunkAnnotation, Cnm
+from scp_ray.records import AnnotatedDocument, Cnm
 
 Float32Array: TypeAlias = npt.NDArray[np.float32]
 Float64Array: TypeAlias = npt.NDArray[np.float64]
@@ -67,10 +68,80 @@ class Encoder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One question to a language model, answered greedily (temperature 0).
+
+    Attributes:
+        instructions: The same bytes in every request of a kind, so that engines can cache them.
+        content: What the question is about.
+        max_tokens: Most tokens of the answer.
+        choices: The answer is one of these; empty = not asked for.
+        json_schema: The answer is a JSON object of this schema; None = not asked for.
+    """
+
+    instructions: str
+    content: str
+    max_tokens: int
+    choices: tuple[str, ...] = ()
+    json_schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """An answer; an engine may fail to hold it to the choices or the schema.
+
+    Attributes:
+        text: The answer.
+        prompt_tokens: Tokens of the request.
+        cached_prompt_tokens: Those of them that were found in a prefix cache.
+        output_tokens: Tokens of the answer.
+    """
+
+    text: str
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+class TextGenerator(Protocol):
+    """A language model. All calls come from one event loop; many may wait at once."""
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """Answer one request.
+
+        Raises:
+            RequestRefusedError: If the model cannot take it, now or later.
+            EngineDeadError: If no request will be answered any more.
+            GenerationError: If it was not answered, for all the tries that are reasonable.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of engine and connections; no call may follow."""
+        ...
+
+
+class AnnotationCache(Protocol):
+    """Answers of language models that were paid for before, by any run."""
+
+    def get(self, key: bytes) -> str | None:
+        """Return the answer for a key of 16 bytes, or None."""
+        ...
+
+    def put(self, key: bytes, answer: str) -> None:
+        """Keep an answer; it is durable after the next ``flush``."""
+        ...
+
+    def flush(self) -> None:
+        """Write what was put since the last flush, and take in what others have written."""
+        ...
+
+
 class CnmExtractor(Protocol):
     """CHOP's CNM-Extractor: the signature of one chunk, from that chunk's text alone."""
 
-    def extract_cnm(self, chunk: str) -> Cnm:
+    async def extract_cnm(self, chunk: str) -> Cnm:
         """Return the signature; a field that is absent or ambiguous is missing."""
         ...
 
@@ -78,26 +149,28 @@ class CnmExtractor(Protocol):
 class ContinuityDecider(Protocol):
     """CHOP's Continuity Decision Module, over one pair of neighbouring chunks."""
 
-    def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
+    async def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
         """Return True when ``next_chunk`` goes on with the subject of ``chunk``."""
         ...
 
 
 class Annotator(Protocol):
-    """Annotates the chunks of one document, in order.
+    """Annotates documents, each in the order of its chunks. Threads may share one."""
 
-    Attributes:
-        revision: Changes whenever the same text could get another annotation.
-    """
+    def annotate(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
+        """Annotate the chunks of each document; the first chunk of each starts a span.
 
-    revision: str
-
-    def annotate(self, chunks: Sequence[str]) -> list[ChunkAnnotation]:
-        """Return one annotation a chunk; the first starts a span.
+        A document that cannot be annotated says so in its place and harms no other.
 
         Raises:
-            AnnotationError: If a chunk cannot be annotated; the document is quarantined.
+            EngineDeadError: If the engine behind it has ended.
+            ModelUnreachableError: If the model leaves many requests in a row unanswered.
+            CallLimitError: If the calls that it may make are used up.
         """
+        ...
+
+    def close(self) -> None:
+        """End the model behind it, if any; no call may follow."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Values that pass between the layers: frozen, without behaviour beyond what derives from them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -70,6 +70,56 @@ class ChunkAnnotation:
 
     cnm: Cnm
     starts_span: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationUsage:
+    """What annotating took; all are counts.
+
+    Attributes:
+        decisions: Pairs of neighbouring chunks that were decided on.
+        extractions: Spans, each with one signature extracted.
+        llm_calls: Requests that reached a language model, repeated ones too.
+        cache_hits: Decisions and extractions that were answered before.
+        retries: Requests repeated because the answer could not be used.
+        fallbacks: Decisions and extractions that never got a usable answer.
+        prompt_tokens: Of the requests.
+        cached_prompt_tokens: Those of them that the engine had in its prefix cache.
+        output_tokens: Of the answers.
+    """
+
+    decisions: int = 0
+    extractions: int = 0
+    llm_calls: int = 0
+    cache_hits: int = 0
+    retries: int = 0
+    fallbacks: int = 0
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    output_tokens: int = 0
+
+    def __add__(self, other: "AnnotationUsage") -> "AnnotationUsage":
+        """Add up field by field."""
+        names = (field.name for field in fields(self))
+        return AnnotationUsage(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+NO_USAGE = AnnotationUsage()
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedDocument:
+    """One document's annotations, or why there are none.
+
+    Attributes:
+        annotations: One a chunk, in chunk order; empty when it failed.
+        usage: What it took.
+        failure: One sentence; the document is to be quarantined. None when it went well.
+    """
+
+    annotations: list[ChunkAnnotation]
+    usage: AnnotationUsage = NO_USAGE
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -15,17 +15,20 @@ The only file that spells column names. A table from elsewhere goes through ``en
     STAGED      one document, done         runs/<run id>/staged/<shard>/<part>.documents.parquet
     CHUNKS      one chunk                  staged parts; shards/<id>/<hash>/chunks.arrow
     DOCUMENTS   one document of a shard    shards/<id>/<hash>/documents.parquet
+    ANSWERS     one answer of an LLM       annotations/<fingerprint>/<part>.parquet
     TERMS       one term                   of a shard: shards/<id>/<hash>/lexical.terms.arrow
                                            of all: generations/<number>-<run id>/terms.arrow
 
 CHUNKS rows are sorted by doc_id and chunk_index; ``docs/data-formats.md`` explains each column.
 """
 
+import dataclasses
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from scp_ray.errors import SchemaError
+from scp_ray.records import AnnotationUsage
 
 Field: TypeAlias = "pa.Field[Any]"
 
@@ -65,12 +68,17 @@ KEY = "key"
 VERSION = "version"
 PARTS = "parts"
 DOC_IDS = "doc_ids"
-KEPT_DOC_IDS = "kept_doc_ids"
-KEPT_SHARDS = "kept_shards"
+KEPT = "kept"
+KEPT_AS = "kept_as"
+KEPT_DOCUMENTS = "kept_documents"
+SHARD = "shard"
 ENTRY_JSON = "entry_json"
 BUILD_S = "build_s"
 TERM = "term"
 CHUNK_FREQUENCY = "chunk_frequency"
+ANSWER_KEY = "key"
+ANSWER = "answer"
+USAGE = "usage"
 
 
 def _required(name: str, kind: pa.DataType) -> Field:
@@ -87,6 +95,9 @@ _CNM = [
     _nullable(CNM_MODEL, pa.string()),
     _required(STARTS_SPAN, pa.bool_()),
 ]
+_USAGE = pa.struct(
+    [_required(field.name, pa.int64()) for field in dataclasses.fields(AnnotationUsage)]
+)
 _FAILURE = [_nullable(REASON, pa.string()), _nullable(DETAIL, pa.string())]
 
 INPUTS = pa.schema(
@@ -136,6 +147,7 @@ WORK = pa.schema(
         _required(TEXT, pa.large_string()),
         _required(CHUNK_SPANS, pa.large_list(_SPAN)),
         _required(ANNOTATIONS, pa.large_list(pa.struct(_CNM))),
+        _required(USAGE, _USAGE),
         _required(READ_S, pa.float64()),
         _required(ANNOTATE_S, pa.float64()),
         *_FAILURE,
@@ -151,6 +163,7 @@ OUTCOMES = pa.schema(
         _required(NUM_SPANS, pa.int64()),
         _required(NUM_TOKENS, pa.int64()),
         _required(NUM_SHORTENED, pa.int64()),
+        _required(USAGE, _USAGE),
         _required(READ_S, pa.float64()),
         _required(ANNOTATE_S, pa.float64()),
         _required(EMBED_S, pa.float64()),
@@ -178,12 +191,26 @@ _PART_DOCUMENTS = pa.struct(
     [_required(PART, pa.string()), _required(DOC_IDS, pa.large_list(pa.string()))]
 )
 
+KEPT_DOCUMENT = pa.schema(
+    [
+        _required(KEPT_AS, pa.string()),  # its doc_id in the generation before
+        _required(DOC_ID, pa.string()),
+        _required(SOURCE_URI, pa.string()),
+    ]
+)
+
+_KEPT_SHARD = pa.struct(
+    [
+        _required(SHARD, pa.string()),  # ShardEntry as JSON
+        _required(KEPT_DOCUMENTS, pa.large_list(pa.struct(list(KEPT_DOCUMENT)))),
+    ]
+)
+
 BUILDS = pa.schema(
     [
         _required(SHARD_ID, pa.int32()),
         _required(PARTS, pa.large_list(_PART_DOCUMENTS)),
-        _required(KEPT_DOC_IDS, pa.large_list(pa.string())),
-        _required(KEPT_SHARDS, pa.large_list(pa.string())),  # ShardEntry as JSON
+        _required(KEPT, pa.large_list(_KEPT_SHARD)),
     ]
 )
 
@@ -214,6 +241,14 @@ TERMS = pa.schema(
     [
         _required(TERM, pa.string()),
         _required(CHUNK_FREQUENCY, pa.int64()),
+    ]
+)
+
+
+ANSWERS = pa.schema(
+    [
+        _required(ANSWER_KEY, pa.binary(16)),
+        _required(ANSWER, pa.string()),
     ]
 )
 

@@ -16,6 +16,13 @@ class AnnotatorName(StrEnum):
 
     NONE = "none"
     HEURISTIC = "heuristic"
+    VLLM = "vllm"
+    OPENAI = "openai"
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether a language model writes the signatures."""
+        return self in {AnnotatorName.VLLM, AnnotatorName.OPENAI}
 
 
 class Dtype(StrEnum):
@@ -76,13 +83,81 @@ class ChopConfig(Section):
     """CHOP annotation.
 
     Attributes:
-        annotator: ``heuristic`` (deterministic, no model) or ``none`` (no prefix).
+        annotator: ``heuristic`` (deterministic, no model), ``none`` (no prefix), ``vllm`` (a
+            language model in this cluster) or ``openai`` (one behind an OpenAI-compatible API).
         document_fallback: Whether a field that a span leaves missing is taken from the
             document's own signature, the one of its first span.
     """
 
     annotator: AnnotatorName = AnnotatorName.HEURISTIC
     document_fallback: bool = True
+
+
+class LlmConfig(Section):
+    """The language model of the annotators ``vllm`` and ``openai``.
+
+    Attributes:
+        model: Its name, or the folder of a model for ``vllm``.
+        revision: Its revision; change it when another model goes by the same name.
+        lookahead: Continuity decisions of a document that wait at once.
+        max_calls: Most calls of a run; 0 = any number.
+        timeout_s: Most seconds that one request may take.
+    """
+
+    model: str | None = None
+    revision: str | None = None
+    lookahead: Annotated[int, Field(ge=1, le=1024)] = 16
+    max_calls: Annotated[int, Field(ge=0)] = 0
+    timeout_s: Annotated[float, Field(gt=0.0)] = 120.0
+
+
+class VllmConfig(Section):
+    """The engine of the annotator ``vllm``, one in each annotator actor.
+
+    Attributes:
+        gpus_per_actor: GPUs of an engine; None = ``tensor_parallel_size`` where the cluster has
+            GPUs, else 0 for the CPU build of vLLM.
+        tensor_parallel_size: GPUs that one model is spread over.
+        dtype: Number format of the weights, as vLLM names it.
+        max_model_len: Most tokens of a prompt and its answer.
+        max_num_seqs: Most requests that the engine works on at once.
+        gpu_memory_utilization: Share of a GPU's memory that the engine takes.
+        quantization: Method of a quantized model, as vLLM names it.
+        enforce_eager: Whether to do without compiled graphs: starts sooner, runs slower.
+        batch_invariant: Whether an answer does not depend on the other requests of its batch.
+    """
+
+    gpus_per_actor: Annotated[float, Field(ge=0.0)] | None = None
+    tensor_parallel_size: PositiveInt = 1
+    dtype: str = "bfloat16"
+    max_model_len: Annotated[int, Field(ge=512)] = 8192
+    max_num_seqs: PositiveInt = 256
+    gpu_memory_utilization: Annotated[float, Field(gt=0.0, le=1.0)] = 0.9
+    quantization: str | None = None
+    enforce_eager: bool = False
+    batch_invariant: bool = False
+
+
+class OpenAiConfig(Section):
+    """The server of the annotator ``openai``.
+
+    Attributes:
+        base_url: Where its API begins, such as ``http://host:8000/v1``; no user and password, for
+            it is named in messages and manifests.
+        api_key_file: File that holds the key; None = the environment's ``OPENAI_API_KEY``.
+        concurrency: Requests that wait at once, over all actors.
+        requests_per_minute: Most requests, over all actors and with repetitions, evenly spaced;
+            0 = any number.
+        max_retries: Repetitions of a request that met 429, 5xx or a broken connection.
+        structured_choice: Whether the server takes vLLM's ``structured_outputs``.
+    """
+
+    base_url: Annotated[str, Field(pattern=r"^https?://[^\s/@]+(/\S*)?$")] | None = None
+    api_key_file: str | None = None
+    concurrency: PositiveInt = 64
+    requests_per_minute: Annotated[int, Field(ge=0)] = 0
+    max_retries: Annotated[int, Field(ge=0, le=20)] = 5
+    structured_choice: bool = False
 
 
 class EmbeddingConfig(Section):
@@ -215,10 +290,26 @@ class PublishConfig(Section):
     reader_grace_s: Annotated[float, Field(ge=0.0)] = 3600.0
 
 
+class NodeConfig(Section):
+    """Nodes of one kind.
+
+    Attributes:
+        num_cpus: Logical CPUs of each.
+        num_gpus: GPUs of each.
+        count: How many there can be.
+    """
+
+    num_cpus: Annotated[float, Field(gt=0.0)]
+    num_gpus: Annotated[float, Field(ge=0.0)] = 0.0
+    count: PositiveInt = 1
+
+
 class ClusterConfig(Section):
     """How the pipeline uses a Ray cluster; 0 = from what the cluster and the corpus are.
 
     Attributes:
+        nodes: Nodes that an autoscaler can give; the pools are sized for them, and it starts them
+            when work waits. Empty = the nodes that are up when the run begins.
         parse_tasks: Most parsing and chunking tasks at once.
         annotate_actors: Annotator actors.
         embed_actors: Embedding actors.
@@ -227,6 +318,7 @@ class ClusterConfig(Section):
         max_restarts: Restarts of an actor, and tries of a task, before the run fails.
     """
 
+    nodes: tuple[NodeConfig, ...] = ()
     parse_tasks: Annotated[int, Field(ge=0)] = 0
     annotate_actors: Annotated[int, Field(ge=0)] = 0
     embed_actors: Annotated[int, Field(ge=0)] = 0

@@ -1,13 +1,81 @@
 """Chooses the annotator that the settings name."""
 
-from scp_ray.annotators.heuristic import HeuristicAnnotator
-from scp_ray.annotators.none import NoneAnnotator
-from scp_ray.protocols import Annotator
-from scp_ray.sections import AnnotatorName, ChopConfig
+import hashlib
+from collections.abc import Callable
+from functools import partial
+
+from scp_ray.annotators.direct import DirectAnnotator
+from scp_ray.annotators.heuristic import HEURISTIC_REVISION, HeuristicAnnotator
+from scp_ray.annotators.llm import LlmAnnotator
+from scp_ray.annotators.none import NONE_REVISION, annotate_empty
+from scp_ray.annotators.openai_server import OpenAiGenerator
+from scp_ray.annotators.vllm_engine import VllmGenerator
+from scp_ray.chop.prompting import prompt_revision
+from scp_ray.config import Settings, openai_api_key
+from scp_ray.errors import ConfigError
+from scp_ray.protocols import AnnotationCache, Annotator, TextGenerator
+from scp_ray.sections import AnnotatorName
 
 
-def make_annotator(config: ChopConfig) -> Annotator:
-    """Return the annotator of the settings."""
-    if config.annotator is AnnotatorName.NONE:
-        return NoneAnnotator()
-    return HeuristicAnnotator(document_fallback=config.document_fallback)
+def annotator_revision(settings: Settings) -> str:
+    """Name what writes the annotations; changes whenever the same text could get another one.
+
+    Raises:
+        ConfigError: If the annotator needs a language model and none is named.
+    """
+    name = settings.chop.annotator
+    if name is AnnotatorName.NONE:
+        return NONE_REVISION
+    if name is AnnotatorName.HEURISTIC:
+        return HEURISTIC_REVISION
+    llm = settings.llm
+    if llm.model is None:
+        message = f"chop.annotator {name} needs a language model; name it with llm.model"
+        raise ConfigError(message)
+    if name is AnnotatorName.OPENAI and settings.openai.base_url is None:
+        message = "chop.annotator openai needs the address of its server; see openai.base_url"
+        raise ConfigError(message)
+    number_format = settings.vllm.dtype if name is AnnotatorName.VLLM else ""
+    served = [name, llm.model, llm.revision or "", number_format]
+    return f"{prompt_revision()} {' '.join(served)}"
+
+
+def annotation_fingerprint(settings: Settings) -> str:
+    """Name the part of the annotation cache that this annotator's answers belong to."""
+    return hashlib.sha256(annotator_revision(settings).encode()).hexdigest()
+
+
+def make_annotator(
+    settings: Settings, open_cache: Callable[[str], AnnotationCache], num_actors: int = 1
+) -> Annotator:
+    """Return the annotator of the settings; starts the engine of ``vllm``.
+
+    Args:
+        settings: The run's settings.
+        open_cache: Opens the annotation cache of a fingerprint; called where a model is asked.
+        num_actors: Annotators of the run, which share its limits evenly.
+
+    Raises:
+        ConfigError: If the settings do not fit.
+        GenerationError: If the engine does not start.
+    """
+    name, fallback = settings.chop.annotator, settings.chop.document_fallback
+    if name is AnnotatorName.NONE:
+        return DirectAnnotator(annotate_empty)
+    if name is AnnotatorName.HEURISTIC:
+        return DirectAnnotator(HeuristicAnnotator(document_fallback=fallback).annotate)
+    max_calls = settings.llm.max_calls
+    return LlmAnnotator(
+        partial(_generator, settings, num_actors),
+        open_cache(annotation_fingerprint(settings)),
+        lookahead=settings.llm.lookahead,
+        document_fallback=fallback,
+        max_calls=max(1, max_calls // num_actors) if max_calls else 0,
+    )
+
+
+def _generator(settings: Settings, num_actors: int) -> TextGenerator:
+    if settings.chop.annotator is AnnotatorName.VLLM:
+        return VllmGenerator(settings.llm, settings.vllm)
+    key = openai_api_key(settings.openai.api_key_file)
+    return OpenAiGenerator(settings.llm, settings.openai, key, num_actors)

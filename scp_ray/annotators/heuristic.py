@@ -28,18 +28,10 @@ _MAX_NOUN_CHARACTERS = 60
 
 
 class HeuristicAnnotator:
-    """Annotates documents by their titles, headings and names; see the module.
-
-    It is an ``Annotator``, and also a ``CnmExtractor`` and a ``ContinuityDecider`` that know no
-    more than the texts they are given. Stateless; safe to share.
-
-    Attributes:
-        revision: ``HEURISTIC_REVISION``.
-    """
+    """Annotates documents by their titles, headings and names; see the module. Stateless."""
 
     def __init__(self, *, document_fallback: bool) -> None:
         """Set whether missing fields are taken from the document's first span, see ``fold``."""
-        self.revision = HEURISTIC_REVISION
         self._document_fallback = document_fallback
 
     def annotate(self, chunks: Sequence[str]) -> list[ChunkAnnotation]:
@@ -51,14 +43,10 @@ class HeuristicAnnotator:
         starts = {start: cnms[start] for start in span_starts(decisions)}
         return fold(decisions, starts, document_fallback=self._document_fallback)
 
-    def extract_cnm(self, chunk: str) -> Cnm:
-        """Return the signature of a chunk that stands alone; a title anywhere in it counts."""
-        return _read_cnms([chunk], decided_at=1.0)[0]
 
-    def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
-        """Return whether product and section stay the same from one chunk to the next."""
-        cnm, next_cnm = _read_cnms([chunk, next_chunk], decided_at=1.0)
-        return cnm == next_cnm
+def chunk_signature(chunk: str) -> Cnm:
+    """Return the signature of a chunk that stands alone; a title anywhere in it counts."""
+    return _read_cnms([chunk], decided_at=1.0)[0]
 
 
 def _read_cnms(chunks: Sequence[str], *, decided_at: float) -> list[Cnm]:

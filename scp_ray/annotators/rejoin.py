@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_MIN_OVERLAP_CHARACTERS = 8
-_MAX_OVERLAP_CHARACTERS = 8192  # bounds the work on chunks that are one endless repetition
+from scp_ray.chop.overlap import shared_characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +27,10 @@ def rejoin(chunks: Sequence[str]) -> RejoinedText:
     end, previous = 0, ""
     for raw in chunks:
         chunk = raw.replace("\r\n", "\n").replace("\r", "\n")
-        shared = _overlap(previous, chunk)
+        shared = shared_characters(previous, chunk)
         fresh = chunk[shared:] if shared or not parts else f"\n{chunk}"
         end += len(fresh)
         parts.append(fresh)
         spans.append((end - len(chunk), end))
         previous = chunk
     return RejoinedText("".join(parts), spans)
-
-
-def _overlap(chunk: str, next_chunk: str) -> int:
-    """Return the length of the longest end of ``chunk`` that ``next_chunk`` begins with."""
-    probe = next_chunk[:_MIN_OVERLAP_CHARACTERS]
-    if len(probe) < _MIN_OVERLAP_CHARACTERS:
-        return 0
-    start = chunk.find(probe, max(0, len(chunk) - _MAX_OVERLAP_CHARACTERS))
-    while start != -1:
-        if next_chunk.startswith(chunk[start:]):
-            return len(chunk) - start
-        start = chunk.find(probe, start + 1)
-    return 0

@@ -6,41 +6,80 @@ each other: decisions for the pairs, ``span_starts``, one CNM for each start, an
 alone runs in chunk order.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from scp_ray.errors import AnnotationError
 from scp_ray.protocols import CnmExtractor, ContinuityDecider
 from scp_ray.records import ChunkAnnotation, Cnm
 
+PAIRS_PER_WINDOW = 512
+"""Pairs of a document that share one window of decisions asked ahead."""
 
-def annotate_document(
+
+async def annotate_document(
     chunks: Sequence[str],
     extractor: CnmExtractor,
     decider: ContinuityDecider,
     *,
+    lookahead: int,
     document_fallback: bool,
 ) -> list[ChunkAnnotation]:
-    """Annotate the chunks of one document, one call after the other.
+    """Annotate the chunks of one document.
+
+    Decisions are asked in chunk order, and the signature of a span as soon as its start is known;
+    the answers may come in any order.
 
     Args:
         chunks: Texts in chunk order; may be empty.
         extractor: Called once for each span, with its first chunk.
         decider: Called once for each pair of neighbours.
+        lookahead: Most decisions that wait at once, >= 1, for every ``PAIRS_PER_WINDOW`` pairs of
+            the document or part of that: a long one would hold up the rest otherwise. The result
+            does not depend on it.
         document_fallback: See ``fold``.
 
     Returns:
         One annotation a chunk, in chunk order; the first starts a span.
 
     Raises:
-        AnnotationError: If the extractor or the decider fails.
+        ScpRayError: What the extractor or the decider raised first; the other calls are cancelled.
+
+    Source: CHOP; asking ahead is our choice, and free since no prompt sees the fold's state.
     """
     if not chunks:
         return []
-    decisions = [decider.decide_continuity(chunk, after) for chunk, after in pairwise(chunks)]
-    cnms = {start: extractor.extract_cnm(chunks[start]) for start in span_starts(decisions)}
+    windows = -(-(len(chunks) - 1) // PAIRS_PER_WINDOW)
+    free = asyncio.Semaphore(lookahead * max(windows, 1))
+    decisions = [True] * (len(chunks) - 1)
+    cnms: dict[int, Cnm] = {}
+
+    async def extract(start: int) -> None:
+        cnms[start] = await extractor.extract_cnm(chunks[start])
+
+    async def decide(pair: int) -> None:
+        try:
+            decisions[pair] = await decider.decide_continuity(chunks[pair], chunks[pair + 1])
+        finally:
+            free.release()
+        if not decisions[pair]:
+            await extract(pair + 1)
+
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(extract(0))
+            for pair in range(len(decisions)):
+                await free.acquire()
+                tasks.create_task(decide(pair))
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
     return fold(decisions, cnms, document_fallback=document_fallback)
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    failure = failures.exceptions[0]
+    return _first(failure) if isinstance(failure, BaseExceptionGroup) else failure
 
 
 def span_starts(decisions: Sequence[bool]) -> list[int]:

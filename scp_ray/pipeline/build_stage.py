@@ -50,10 +50,9 @@ class BuildStage:
 
     def _build(self, row: dict[str, Any], folder: Path) -> ShardEntry:
         shard_id = row[schema.SHARD_ID]
-        kept = [ShardEntry.model_validate_json(text) for text in row[schema.KEPT_SHARDS]]
         gathered = [
             *_staged_rows(self._store, row[schema.PARTS]),
-            *_kept_rows(self._store, kept, row[schema.KEPT_DOC_IDS], folder / "kept"),
+            *_kept_rows(self._store, row[schema.KEPT], folder / "kept"),
         ]
         chunks = pa.concat_tables([tables[0] for tables in gathered])
         documents = pa.concat_tables([tables[1] for tables in gathered])
@@ -73,17 +72,28 @@ def _staged_rows(
 
 
 def _kept_rows(
-    store: ObjectStore, shards: Iterable[ShardEntry], doc_ids: Iterable[str], cache: Path
+    store: ObjectStore, kept: Iterable[dict[str, Any]], cache: Path
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Yield chunks and documents of earlier shards, as they were."""
-    wanted = pa.array(list(doc_ids), pa.string())
-    for shard in shards:
+    """Yield chunks and documents of earlier shards, as they were but for their names."""
+    for one in kept:
+        shard = ShardEntry.model_validate_json(one[schema.SHARD])
         folder = fetch_verified(store, str(shard.folder), shard.checksums, cache)
-        chunks, documents = read_chunks(folder), read_documents(folder)
-        yield (
-            chunks.filter(pc.is_in(chunks[schema.DOC_ID], value_set=wanted)),
-            documents.filter(pc.is_in(documents[schema.DOC_ID], value_set=wanted)),
-        )
+        wanted = pa.Table.from_pylist(one[schema.KEPT_DOCUMENTS], schema=schema.KEPT_DOCUMENT)
+        chunks = _named_anew(read_chunks(folder), wanted.select([schema.KEPT_AS, schema.DOC_ID]))
+        documents = _named_anew(read_documents(folder), wanted)
+        yield chunks, documents
+
+
+def _named_anew(table: pa.Table, wanted: pa.Table) -> pa.Table:
+    """Return the rows of the wanted documents, with what ``wanted`` says of them now."""
+    rows = pc.index_in(table[schema.DOC_ID], value_set=wanted[schema.KEPT_AS].combine_chunks())
+    found = pc.is_valid(rows)
+    kept, rows = table.filter(found), rows.filter(found)
+    for name in wanted.column_names:
+        if name in table.column_names:
+            place = table.schema.get_field_index(name)
+            kept = kept.set_column(place, table.schema.field(name), wanted[name].take(rows))
+    return kept
 
 
 def _published(

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -216,6 +216,7 @@ def _outcome(
         schema.NUM_SPANS: sum(annotation.starts_span for annotation in item.annotations),
         schema.NUM_TOKENS: sum(span.num_tokens for span in item.spans),
         schema.NUM_SHORTENED: done.num_shortened if done else 0,
+        schema.USAGE: asdict(item.usage),
         schema.READ_S: item.read_s,
         schema.ANNOTATE_S: item.annotate_s,
         schema.EMBED_S: done.embed_s if done else 0.0,

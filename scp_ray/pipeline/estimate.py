@@ -80,8 +80,6 @@ def _count(
 
 def _shards_touched(prepared: Preparation, settings: Settings) -> int:
     staged = {locator.doc_id: StagedDocument("", 0) for locator in prepared.plan.todo}
-    same = prepared.plan.doc_ids(DocumentState.SAME)
-    kept = {doc_id: prepared.published[doc_id] for doc_id in same}
-    contents = shard_contents(staged, kept, settings.index.num_shards)
+    contents = shard_contents(staged, prepared.plan.unchanged, settings.index.num_shards)
     reusable = reusable_shards(contents, prepared.state.manifest, settings)
     return len(contents) - len(reusable)

@@ -5,6 +5,7 @@ The same chain gives the same rows on either executor, in an order that is not p
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -38,9 +39,11 @@ class Executor(Protocol):
 
     Attributes:
         encoder_threads: CPU threads that an encoder in a stage may use.
+        num_annotators: Annotators that share the limits of a language model.
     """
 
     encoder_threads: int
+    num_annotators: int
 
     def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
         """Send ``rows`` through ``stages`` and yield what comes out, as it comes.
@@ -55,14 +58,24 @@ class InProcessExecutor:
 
     def __init__(self, encoder_threads: int | None = None) -> None:
         self.encoder_threads = encoder_threads or available_cpus()
+        self.num_annotators = 1
 
     def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
         """Send ``rows`` through ``stages`` and yield what comes out, as it comes."""
-        made = [(spec, spec.make()) for spec in stages]
-        tables: Iterator[pa.Table] = iter([rows])
-        for spec, stage in made:
-            tables = _through(stage, _batches(tables, spec.batch_rows))
-        yield from tables
+        with ExitStack() as made:
+            tables: Iterator[pa.Table] = iter([rows])
+            for spec in stages:
+                stage = spec.make()
+                made.callback(close_stage, stage)
+                tables = _through(stage, _batches(tables, spec.batch_rows))
+            yield from tables
+
+
+def close_stage(stage: object) -> None:
+    """Let a stage end what it holds, if it holds anything."""
+    close = getattr(stage, "close", None)
+    if close is not None:
+        close()
 
 
 def _batches(tables: Iterable[pa.Table], batch_rows: int) -> Iterator[pa.Table]:

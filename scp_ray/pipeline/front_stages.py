@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -14,10 +15,11 @@ from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.corpus.inventory import inventory_file
 from scp_ray.corpus.read import read_documents
 from scp_ray.embedding.factory import load_tokenizer
-from scp_ray.errors import AnnotationError, DocumentError, QuarantineReason
+from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
 from scp_ray.protocols import StoredObject
-from scp_ray.records import Document
+from scp_ray.records import AnnotatedDocument, Document
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.storage.opening import open_store
 
 _CHANGED = "the document changed while the run was reading the corpus; the next run takes it"
@@ -95,20 +97,33 @@ class ReadStage:
 class AnnotateStage:
     """CHOP over whole documents, each in the order of its chunks."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._annotator = make_annotator(settings.chop)
+    def __init__(self, settings: Settings, index: str, num_actors: int) -> None:
+        open_cache = partial(StoredAnnotationCache, open_store(index))
+        self._annotator = make_annotator(settings, open_cache, num_actors)
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
-        """Take ``WORK`` and yield ``WORK`` with the annotations filled in."""
-        yield items_to_table([self._annotated(item) for item in items_from_table(batch)])
+        """Take ``WORK`` and yield ``WORK`` with the annotations filled in.
 
-    def _annotated(self, item: WorkItem) -> WorkItem:
-        if item.failure:
-            return item
+        Calls in several threads at once are in flight together.
+        """
+        items = items_from_table(batch)
+        usable = [item for item in items if not item.failure]
         started = time.perf_counter()
-        try:
-            annotations = self._annotator.annotate(item.chunk_texts)
-        except AnnotationError as error:
-            return item.failed(DocumentError(QuarantineReason.ANNOTATION_FAILED, str(error)))
-        seconds = time.perf_counter() - started
-        return replace(item, annotations=annotations, annotate_s=seconds)
+        annotated = self._annotator.annotate([item.chunk_texts for item in usable])
+        seconds = (time.perf_counter() - started) / max(len(usable), 1)
+        done = [
+            _with_annotations(item, document, seconds)
+            for item, document in zip(usable, annotated, strict=True)
+        ]
+        yield items_to_table([*done, *(item for item in items if item.failure)])
+
+    def close(self) -> None:
+        """End the annotator."""
+        self._annotator.close()
+
+
+def _with_annotations(item: WorkItem, document: AnnotatedDocument, seconds: float) -> WorkItem:
+    if document.failure is not None:
+        failure = DocumentError(QuarantineReason.ANNOTATION_FAILED, document.failure)
+        return replace(item.failed(failure), usage=document.usage)
+    return replace(item, annotations=document.annotations, usage=document.usage, annotate_s=seconds)

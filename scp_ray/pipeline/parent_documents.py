@@ -44,6 +44,7 @@ def published_documents(
             continue
         for row in _document_rows(store, shard):
             documents[row[schema.DOC_ID]] = PublishedDocument(
+                row[schema.DOC_ID],
                 shard.shard_id,
                 row[schema.CONTENT_SHA256],
                 row[schema.FINGERPRINT],

@@ -5,8 +5,8 @@ differs; its path alone decides nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ class DocumentState(StrEnum):
     NEW = "new"
     CHANGED = "changed"
     SAME = "same"
+    RENAMED = "renamed"
     REMOVED = "removed"
     QUARANTINED = "quarantined"
 
@@ -72,6 +73,7 @@ class PublishedDocument:
     """A document of the current generation.
 
     Attributes:
+        doc_id: The document, as that generation names it.
         shard_id: The shard that holds it.
         content_sha256: Hash of the content that was indexed.
         fingerprint: What shaped its rows.
@@ -79,6 +81,7 @@ class PublishedDocument:
         source_uri: Where it was read.
     """
 
+    doc_id: str
     shard_id: int
     content_sha256: str
     fingerprint: str
@@ -94,12 +97,14 @@ class CorpusPlan:
         todo: New and changed documents, in shard order, the long ones of a shard first.
         states: State of every document, by doc_id.
         quarantined: Documents that cannot be read at all.
+        unchanged: Published documents that are the same or renamed, by their doc_id now.
         skipped: Files of kinds that are not read.
     """
 
     todo: list[Locator]
     states: dict[str, DocumentState]
     quarantined: list[Quarantined]
+    unchanged: dict[str, PublishedDocument] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
 
     def count(self, state: DocumentState) -> int:
@@ -116,14 +121,18 @@ def plan_corpus(
     published: Mapping[str, PublishedDocument],
     fingerprint: str,
     num_shards: int,
+    corpus: str,
 ) -> CorpusPlan:
     """Compare the corpus with what is published.
+
+    A new document with exactly the content of one that is gone is that one, renamed.
 
     Args:
         inventory: Tables of schema ``INVENTORY``.
         published: Documents of the current generation by doc_id.
         fingerprint: Of this run's settings and revisions.
         num_shards: Shards of the new generation.
+        corpus: Address of the corpus, for the sources of renamed documents.
 
     Raises:
         DuplicateDocumentError: If two inputs claim one doc_id; both are named.
@@ -136,13 +145,21 @@ def plan_corpus(
         states[problem.doc_id] = DocumentState.QUARANTINED
     for doc_id, locator in found.items():
         states[doc_id] = _state(locator, published.get(doc_id), fingerprint)
+    unchanged = {
+        doc_id: published[doc_id] for doc_id in found if states[doc_id] is DocumentState.SAME
+    }
+    for locator, before in list(_renamed(found, states, published, fingerprint)):
+        states[locator.doc_id] = DocumentState.RENAMED
+        del states[before.doc_id]
+        uri = f"{corpus}/{locator.source}"
+        unchanged[locator.doc_id] = replace(before, source_uri=uri)
     todo = [
         locator
         for doc_id, locator in found.items()
         if states[doc_id] in {DocumentState.NEW, DocumentState.CHANGED}
     ]
     todo.sort(key=lambda row: (shard_of(row.doc_id, num_shards), -row.size_bytes, row.doc_id))
-    return CorpusPlan(todo, states, quarantined)
+    return CorpusPlan(todo, states, quarantined, unchanged)
 
 
 def locators_table(todo: Iterable[Locator], num_shards: int) -> pa.Table:
@@ -180,6 +197,24 @@ def _sorted_out(
     if duplicates:
         raise _duplicate_error(found, duplicates)
     return found, _named(problems, found), {locator.source_key for locator, _, _ in problems}
+
+
+def _renamed(
+    found: Mapping[str, Locator],
+    states: Mapping[str, DocumentState],
+    published: Mapping[str, PublishedDocument],
+    fingerprint: str,
+) -> Iterator[tuple[Locator, PublishedDocument]]:
+    """Yield new documents that are removed ones under another name, each of these once."""
+    gone: dict[str, list[PublishedDocument]] = defaultdict(list)
+    for doc_id in sorted(published, reverse=True):
+        row = published[doc_id]
+        if states[doc_id] is DocumentState.REMOVED and row.fingerprint == fingerprint:
+            gone[row.content_sha256].append(row)
+    for doc_id in sorted(found):
+        content = found[doc_id].content_sha256
+        if states[doc_id] is DocumentState.NEW and gone.get(content):
+            yield found[doc_id], gone[content].pop()
 
 
 def _named(

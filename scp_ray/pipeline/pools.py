@@ -5,10 +5,11 @@ cores of a node, or per GPU share. Reading and annotating reserve little, so tha
 room beside it; what they really use is short.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scp_ray.config import Settings
 from scp_ray.errors import InfeasiblePlanError
+from scp_ray.sections import AnnotatorName
 
 READ_POOL = "read"
 ANNOTATE_POOL = "annotate"
@@ -20,6 +21,7 @@ _CPUS_PER_ENCODER = 4  # beyond that an encoder of this size gains little from m
 _FRONT_CPUS = 0.125
 _EMBED_CPU_SHARE = 0.75
 _LEAST_CPUS_PER_ENCODER = 1.0
+_LLM_CALLS = 16  # batches of documents that one annotator has in flight
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +53,14 @@ class Pool:
         num_cpus: Logical CPUs that each reserves.
         num_gpus: GPUs, or the share of one, that each reserves.
         num_threads: CPU threads that each may use.
+        concurrent_calls: Calls that each works on at once.
     """
 
     size: int
     num_cpus: float
     num_gpus: float = 0.0
     num_threads: int = 1
+    concurrent_calls: int = 1
 
 
 def size_pools(settings: Settings, cluster: ClusterShape) -> dict[str, Pool]:
@@ -74,7 +78,7 @@ def size_pools(settings: Settings, cluster: ClusterShape) -> dict[str, Pool]:
     pools = {
         INVENTORY_TASK: Pool(config.parse_tasks or max(1, cpus), 1.0),
         READ_POOL: Pool(config.parse_tasks or front, _FRONT_CPUS),
-        ANNOTATE_POOL: Pool(config.annotate_actors or front, _FRONT_CPUS),
+        ANNOTATE_POOL: _annotate_pool(settings, cluster, front),
         EMBED_POOL: _embed_pool(settings, cluster),
         BUILD_TASK: _build_pool(settings, cluster),
     }
@@ -82,28 +86,56 @@ def size_pools(settings: Settings, cluster: ClusterShape) -> dict[str, Pool]:
     return pools
 
 
+def _annotate_pool(settings: Settings, cluster: ClusterShape, front: int) -> Pool:
+    """Return one engine per GPU share for ``vllm``; one caller is enough for a server."""
+    name, config = settings.chop.annotator, settings.cluster
+    if not name.needs_llm:
+        return Pool(config.annotate_actors or front, _FRONT_CPUS)
+    share = _engine_gpus(settings, cluster)
+    if share:
+        return _gpu_pool("cluster.annotate_actors", config.annotate_actors, cluster, share)
+    return Pool(config.annotate_actors or 1, _FRONT_CPUS, concurrent_calls=_LLM_CALLS)
+
+
+def _engine_gpus(settings: Settings, cluster: ClusterShape) -> float:
+    """Return the GPUs of one engine in this cluster, 0 where none runs on a GPU."""
+    if settings.chop.annotator is not AnnotatorName.VLLM:
+        return 0.0
+    if settings.vllm.gpus_per_actor is not None:
+        return settings.vllm.gpus_per_actor
+    return float(settings.vllm.tensor_parallel_size if _has_gpus(cluster) else 0)
+
+
+def _has_gpus(cluster: ClusterShape) -> bool:
+    return any(node.num_gpus for node in cluster.nodes)
+
+
 def _embed_pool(settings: Settings, cluster: ClusterShape) -> Pool:
     share = settings.embedding.gpus_per_actor
+    is_free = _has_gpus(cluster) and not _engine_gpus(settings, cluster)
     wants_gpu = settings.embedding.device.startswith("cuda") or (
-        settings.embedding.device == "auto" and any(node.num_gpus for node in cluster.nodes)
+        settings.embedding.device == "auto" and is_free
     )
     share = (1.0 if wants_gpu else 0.0) if share is None else share
-    return _gpu_pool(settings, cluster, share) if share else _cpu_pool(settings, cluster)
+    if not share:
+        return _cpu_pool(settings, cluster)
+    pool = _gpu_pool("cluster.embed_actors", settings.cluster.embed_actors, cluster, share)
+    return replace(pool, num_threads=settings.embedding.num_threads or 1, concurrent_calls=1)
 
 
-def _gpu_pool(settings: Settings, cluster: ClusterShape, share: float) -> Pool:
+def _gpu_pool(setting: str, wanted: int, cluster: ClusterShape, share: float) -> Pool:
     fitting = sum(
         min(int(node.num_gpus / share), int(node.num_cpus * _EMBED_CPU_SHARE))
         for node in cluster.nodes
     )
-    size = settings.cluster.embed_actors or fitting
+    size = wanted or fitting
     if not 0 < size <= fitting:
         message = (
-            f"embedding actors with {share:g} GPUs (embedding.gpus_per_actor) and one CPU each: "
-            f"the nodes have room for {fitting}, asked for {max(size, 1)}"
+            f"actors with {share:g} GPUs and one CPU each: the nodes have room for {fitting}, "
+            f"asked for {max(size, 1)} ({setting})"
         )
         raise InfeasiblePlanError(message)
-    return Pool(size, 1.0, share, settings.embedding.num_threads or 1)
+    return Pool(size, 1.0, share, concurrent_calls=_LLM_CALLS)
 
 
 def _cpu_pool(settings: Settings, cluster: ClusterShape) -> Pool:

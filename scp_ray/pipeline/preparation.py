@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from scp_ray.annotators.factory import make_annotator
+from scp_ray.annotators.factory import annotator_revision
 from scp_ray.chop.prefix import PREFIX_REVISION
 from scp_ray.config import Settings, fingerprint
 from scp_ray.corpus.formats import PARSER_REVISION
@@ -74,11 +74,11 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     files, unnameable = _without_unnameable(files)
     progress(f"taking stock of {len(files)} files")
     inventory = take_inventory(executor, corpus.url, files, settings)
-    annotator = make_annotator(settings.chop)
-    shaping = (PARSER_REVISION, annotator.revision, PREFIX_REVISION, encoder.revision)
+    annotator = annotator_revision(settings)
+    shaping = (PARSER_REVISION, annotator, PREFIX_REVISION, encoder.revision)
     identity = fingerprint(settings, *shaping)
     published = published_documents(index, state.manifest)
-    plan = plan_corpus(inventory, published, identity, settings.index.num_shards)
+    plan = plan_corpus(inventory, published, identity, settings.index.num_shards, corpus.url)
     plan = replace(
         plan,
         quarantined=[*plan.quarantined, *unnameable],

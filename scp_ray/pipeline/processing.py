@@ -19,6 +19,7 @@ from scp_ray.pipeline.pools import ANNOTATE_POOL, EMBED_POOL, INVENTORY_TASK, RE
 from scp_ray.pipeline.report import Progress
 from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.protocols import StoredObject
+from scp_ray.records import NO_USAGE, AnnotationUsage
 
 _FILES_PER_TASK = 32
 _BATCH_BYTES = 400_000  # of documents in one call of an actor: some 400 chunks
@@ -35,6 +36,7 @@ class Processed:
     Attributes:
         staged: Documents whose rows are staged, by doc_id.
         quarantined: Documents that failed on the way, by doc_id.
+        usage: What annotation took.
         totals: Sums of the counts and seconds of all outcomes, by column name.
     """
 
@@ -43,6 +45,7 @@ class Processed:
     totals: dict[str, float] = field(
         default_factory=lambda: dict.fromkeys((*_COUNTS, *_SECONDS), 0)
     )
+    usage: AnnotationUsage = NO_USAGE
 
     def add(self, row: dict[str, Any]) -> None:
         """Count one outcome.
@@ -60,6 +63,7 @@ class Processed:
             )
         else:
             self.staged[doc_id] = StagedDocument(row[schema.PART], row[schema.NUM_CHUNKS])
+        self.usage += AnnotationUsage(**row[schema.USAGE])
         for name in (*_COUNTS, *_SECONDS):
             self.totals[name] += row[name]
 
@@ -101,7 +105,12 @@ def process_documents(
             batch_rows,
             READ_POOL,
         ),
-        StageSpec("annotate", partial(AnnotateStage, settings), batch_rows, ANNOTATE_POOL),
+        StageSpec(
+            "annotate",
+            partial(AnnotateStage, settings, target.index, executor.num_annotators),
+            batch_rows,
+            ANNOTATE_POOL,
+        ),
         StageSpec(
             "embed",
             partial(EmbedStage, target, settings, executor.encoder_threads),

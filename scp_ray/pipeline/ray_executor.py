@@ -1,6 +1,7 @@
 """Runs chains of stages as Ray Data pipelines."""
 
 import logging
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -9,14 +10,24 @@ from typing import Any
 import pyarrow as pa
 import ray
 import ray.data
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.annotations import RayDeprecationWarning
 
 from scp_ray.config import Settings, ray_address
-from scp_ray.errors import ClusterError, ScpRayError
-from scp_ray.pipeline.executor import StageSpec
-from scp_ray.pipeline.pools import EMBED_POOL, ClusterShape, NodeShape, size_pools
+from scp_ray.errors import ClusterError, EngineDeadError, ScpRayError
+from scp_ray.pipeline.executor import StageSpec, close_stage
+from scp_ray.pipeline.pools import (
+    ANNOTATE_POOL,
+    EMBED_POOL,
+    ClusterShape,
+    NodeShape,
+    Pool,
+    size_pools,
+)
 
+_log = logging.getLogger(__name__)
+
+_SAID_CHARACTERS = 500  # of what Ray says
 _MAX_BLOCKS = 2000  # of the driver's input; Ray keeps some kilobytes of state for each
 
 
@@ -33,12 +44,18 @@ class RayExecutor:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.pools = size_pools(settings, cluster_shape())
+        self.pools = size_pools(settings, declared_shape(settings) or cluster_shape())
         self.encoder_threads = self.pools[EMBED_POOL].num_threads
+        self.num_annotators = self.pools[ANNOTATE_POOL].size
         self._max_restarts = settings.cluster.max_restarts
 
     def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
-        """Send ``rows`` through ``stages`` and yield what comes out, as it comes."""
+        """Send ``rows`` through ``stages`` and yield what comes out, as it comes.
+
+        Raises:
+            ClusterError: If a process dies more often than ``cluster.max_restarts`` allows, or
+                Ray cannot go on for another reason.
+        """
         if not rows.num_rows:
             return
         block_rows = max(stages[0].batch_rows, -(-rows.num_rows // _MAX_BLOCKS))
@@ -53,7 +70,19 @@ class RayExecutor:
             yield from batches
         except RayError as error:
             _raise_cause(error)
-            raise
+            if isinstance(error, RayTaskError):  # what the code of a stage raised
+                raise
+            raise self._cluster_error(stages, error) from error
+
+    def _cluster_error(self, stages: list[StageSpec], error: RayError) -> ClusterError:
+        names = ", ".join(spec.name for spec in stages)
+        said = " ".join(str(error).split())[:_SAID_CHARACTERS]
+        message = (
+            f"Ray gave up on the stages {names}: {type(error).__name__}. A process that dies is "
+            f"started again {self._max_restarts} times (cluster.max_restarts); one that runs out "
+            f"of memory dies each time. Ray says: {said}"
+        )
+        return ClusterError(message)
 
     def _with_stage(
         self, dataset: ray.data.Dataset, spec: StageSpec, num_blocks: int
@@ -76,11 +105,21 @@ class RayExecutor:
             dataset,
             _StageActor,
             fn_constructor_args=[spec],
-            compute=ray.data.ActorPoolStrategy(size=size),
+            compute=_actor_pool(size, pool),
             max_restarts=limit,
-            max_task_retries=limit,
+            max_task_retries=-1,  # each look for an actor on a lost node is one: restarts count
             **common,
         )
+
+
+def _actor_pool(size: int, pool: Pool) -> ray.data.ActorPoolStrategy:
+    if pool.concurrent_calls == 1:
+        return ray.data.ActorPoolStrategy(size=size)
+    return ray.data.ActorPoolStrategy(
+        size=size,
+        max_concurrent_calls_per_actor=pool.concurrent_calls,
+        max_tasks_in_flight_per_actor=pool.concurrent_calls,
+    )
 
 
 def _mapped(dataset: ray.data.Dataset, fn: Any, **arguments: Any) -> ray.data.Dataset:  # noqa: ANN401
@@ -96,8 +135,18 @@ class _StageActor:
     def __init__(self, spec: StageSpec) -> None:
         self._stage = spec.make()
 
+    def __del__(self) -> None:
+        """Be told by Ray that the actor's work is done."""
+        close_stage(self._stage)
+
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
-        yield from self._stage(batch)
+        try:
+            yield from self._stage(batch)
+        except EngineDeadError:
+            # An error would end the run, and the next call would meet the same dead engine. When
+            # the process ends, Ray starts another one, so many times, and gives it the batch.
+            _log.exception("the engine is dead; its actor ends")
+            os._exit(1)
 
 
 def _run_once(spec: StageSpec, batch: pa.Table) -> Iterator[pa.Table]:
@@ -113,6 +162,16 @@ def _raise_cause(error: BaseException) -> None:
             if isinstance(candidate, ScpRayError):
                 raise candidate from error
         cause = cause.__cause__
+
+
+def declared_shape(settings: Settings) -> ClusterShape | None:
+    """Return the nodes that ``cluster.nodes`` says an autoscaler can give, None if it does not."""
+    nodes = [
+        NodeShape(node.num_cpus, node.num_gpus)
+        for node in settings.cluster.nodes
+        for _ in range(node.count)
+    ]
+    return ClusterShape(tuple(nodes)) if nodes else None
 
 
 def cluster_shape() -> ClusterShape:

@@ -37,8 +37,8 @@ class RunReport:
         settings_hash: SHA-256 of its settings.
         documents: Documents by state, and how many the generation holds.
         chunks: Chunks embedded, staged by an earlier run, reused, and published.
-        annotation: Spans and continuity decisions of the documents done, and prefixes that
-            had to be shortened.
+        annotation: What annotation took (see ``AnnotationUsage``), spans of the documents done,
+            and prefixes that had to be shortened.
         shards: Shards built, and referenced as they were.
         tokens_embedded: Tokens of the chunks embedded.
         quarantined: Documents that were set aside.

@@ -5,12 +5,12 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 
 from scp_ray import __version__, schema
-from scp_ray.annotators.factory import make_annotator
+from scp_ray.annotators.factory import annotator_revision
 from scp_ray.errors import (
     ConfigError,
     EmptyCorpusError,
@@ -170,8 +170,8 @@ class _Run:
             "adopted": sum(document.num_chunks for document in adopted.values()),
         }
         self._report.annotation = {
+            **asdict(processed.usage),
             "spans": spans,
-            "decisions": chunks - len(processed.staged),
             "prefixes_shortened": int(totals[schema.NUM_SHORTENED]),
         }
         self._report.tokens_embedded = int(totals[schema.NUM_TOKENS])
@@ -179,7 +179,7 @@ class _Run:
             self._report.worker_seconds[column.removesuffix("_s")] = round(totals[column], 3)
 
     def _kept(self, prepared: Preparation, processed: Processed) -> dict[str, PublishedDocument]:
-        """Return the published documents that the new generation takes over.
+        """Return the published documents that the new generation takes over, by their new names.
 
         Those that did not change, and the previous version of those that failed, as long as its
         vectors are of the same encoder.
@@ -188,10 +188,7 @@ class _Run:
         same_encoder = (
             manifest is not None and manifest.encoder.revision == prepared.encoder.revision
         )
-        kept = {
-            doc_id: prepared.published[doc_id]
-            for doc_id in prepared.plan.doc_ids(DocumentState.SAME)
-        }
+        kept = dict(prepared.plan.unchanged)
         failures = [*prepared.plan.quarantined, *processed.quarantined.values()]
         for number, failure in enumerate(failures):
             if same_encoder and failure.doc_id in prepared.published:
@@ -201,7 +198,8 @@ class _Run:
         self._report.documents[DocumentState.QUARANTINED] = len(failures)
         if not kept and not processed.staged and not prepared.published:
             raise EmptyCorpusError(self._nothing_to_index())
-        lost = len(prepared.published.keys() - kept.keys() - processed.staged.keys())
+        taken_over = {document.doc_id for document in kept.values()}
+        lost = len(prepared.published.keys() - taken_over - processed.staged.keys())
         self._refuse_losing(lost, prepared, "would be missing from the new generation")
         return kept
 
@@ -287,7 +285,7 @@ class _Run:
             num_documents=sum(entry.num_documents for entry in shards),
             num_chunks=sum(entry.num_chunks for entry in shards),
             encoder=prepared.encoder,
-            annotator_revision=make_annotator(settings.chop).revision,
+            annotator_revision=annotator_revision(settings),
             fingerprint=prepared.fingerprint,
             settings=settings.model_dump(mode="json"),
             settings_hash=settings.hash,

@@ -28,11 +28,12 @@ class ShardContent:
 
     Attributes:
         staged: Documents with staged rows, by part.
-        kept: Documents taken over, by the shard of the parent generation that holds them.
+        kept: Documents taken over and their names from now on, by the shard of the parent
+            generation that holds them.
     """
 
     staged: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    kept: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+    kept: dict[int, dict[str, PublishedDocument]] = field(default_factory=lambda: defaultdict(dict))
 
     @property
     def is_empty(self) -> bool:
@@ -50,7 +51,7 @@ def shard_contents(
     for doc_id, document in sorted(staged.items()):
         contents[shard_of(doc_id, num_shards)].staged[document.part].append(doc_id)
     for doc_id, published in sorted(kept.items()):
-        contents[shard_of(doc_id, num_shards)].kept[published.shard_id].append(doc_id)
+        contents[shard_of(doc_id, num_shards)].kept[published.shard_id][doc_id] = published
     return contents
 
 
@@ -96,8 +97,20 @@ def build_shards(
                 {schema.PART: part, schema.DOC_IDS: doc_ids}
                 for part, doc_ids in content.staged.items()
             ],
-            schema.KEPT_DOC_IDS: [doc for docs in content.kept.values() for doc in docs],
-            schema.KEPT_SHARDS: [entries[old].model_dump_json() for old in content.kept],
+            schema.KEPT: [
+                {
+                    schema.SHARD: entries[shard_id].model_dump_json(),
+                    schema.KEPT_DOCUMENTS: [
+                        {
+                            schema.KEPT_AS: document.doc_id,
+                            schema.DOC_ID: doc_id,
+                            schema.SOURCE_URI: document.source_uri,
+                        }
+                        for doc_id, document in documents.items()
+                    ],
+                }
+                for shard_id, documents in content.kept.items()
+            ],
         }
         for shard_id, content in contents.items()
     ]
@@ -120,5 +133,8 @@ def _shape(index_settings: Mapping[str, object]) -> list[object]:
 def _is_unchanged(content: ShardContent, entry: ShardEntry, min_recall: float) -> bool:
     if entry.recall < min_recall:  # the floor was raised since: build and audit it again
         return False
-    kept = content.kept.get(entry.shard_id, [])
-    return not content.staged and len(content.kept) == 1 and len(kept) == entry.num_documents
+    if content.staged or len(content.kept) != 1:
+        return False
+    kept = content.kept.get(entry.shard_id, {})
+    is_renamed = any(doc_id != document.doc_id for doc_id, document in kept.items())
+    return not is_renamed and len(kept) == entry.num_documents

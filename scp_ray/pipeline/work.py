@@ -1,13 +1,13 @@
 """One document on its way through the stages, as a record and as a row of ``schema.WORK``."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import pyarrow as pa
 
 from scp_ray import schema
 from scp_ray.errors import DocumentError, QuarantineReason
-from scp_ray.records import ChunkAnnotation, ChunkSpan, Cnm
+from scp_ray.records import NO_USAGE, AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class WorkItem:
         text: Its text; empty once it failed.
         spans: Its chunks.
         annotations: One for each chunk, after annotation.
+        usage: What annotation took.
         read_s: Seconds of reading, parsing and chunking.
         annotate_s: Seconds of annotation.
         failure: Why it is quarantined, or None.
@@ -36,6 +37,7 @@ class WorkItem:
     text: str = ""
     spans: list[ChunkSpan] = field(default_factory=list)
     annotations: list[ChunkAnnotation] = field(default_factory=list)
+    usage: AnnotationUsage = NO_USAGE
     read_s: float = 0.0
     annotate_s: float = 0.0
     failure: DocumentError | None = None
@@ -77,6 +79,7 @@ def _row(item: WorkItem) -> dict[str, object]:
             for span in item.spans
         ],
         schema.ANNOTATIONS: [annotation_row(annotation) for annotation in item.annotations],
+        schema.USAGE: asdict(item.usage),
         schema.READ_S: item.read_s,
         schema.ANNOTATE_S: item.annotate_s,
         schema.REASON: item.failure.reason if item.failure else None,
@@ -97,11 +100,13 @@ def annotation_row(annotation: ChunkAnnotation) -> dict[str, object]:
 def _item(row: dict[str, object]) -> WorkItem:
     spans = row.pop(schema.CHUNK_SPANS)
     annotations = row.pop(schema.ANNOTATIONS)
+    usage = row.pop(schema.USAGE)
     reason, detail = row.pop(schema.REASON), row.pop(schema.DETAIL)
     return WorkItem(
         **row,  # type: ignore[arg-type]
         spans=[ChunkSpan(**span) for span in spans],  # type: ignore[attr-defined]
         annotations=[_annotation(columns) for columns in annotations],  # type: ignore[attr-defined]
+        usage=AnnotationUsage(**usage),  # type: ignore[arg-type]
         failure=DocumentError(QuarantineReason(str(reason)), str(detail)) if reason else None,
     )
 

@@ -17,6 +17,7 @@ RUNS = "runs/"
 SHARDS = "shards/"
 GENERATIONS = "generations/"
 STAGED = "staged/"
+ANNOTATIONS = "annotations/"
 
 
 def checked_key(key: str) -> str:
@@ -56,3 +57,8 @@ def staged_folder(run_id: str, shard_id: int) -> str:
 def report_key(run_id: str) -> str:
     """Key of a run's report."""
     return f"{RUNS}{run_id}/{REPORT_FILE}"
+
+
+def annotations_folder(fingerprint: str) -> str:
+    """Folder of the answers of one model to one set of prompts, with the slash at its end."""
+    return f"{ANNOTATIONS}{fingerprint}/"

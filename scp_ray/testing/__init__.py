@@ -6,6 +6,12 @@ They are light: importing this package imports no model and no cluster. The enco
 
 from scp_ray.testing.memory_store import MemoryObjectStore
 from scp_ray.testing.overlap_reranker import OverlapReranker
-from scp_ray.testing.scripted import ScriptedDecider, ScriptedExtractor
+from scp_ray.testing.scripted import ScriptedDecider, ScriptedExtractor, ScriptedGenerator
 
-__all__ = ["MemoryObjectStore", "OverlapReranker", "ScriptedDecider", "ScriptedExtractor"]
+__all__ = [
+    "MemoryObjectStore",
+    "OverlapReranker",
+    "ScriptedDecider",
+    "ScriptedExtractor",
+    "ScriptedGenerator",
+]

@@ -1,5 +1,7 @@
 """What every annotator does, whatever it writes."""
 
+import json
+import zlib
 from itertools import pairwise
 
 import pytest
@@ -7,12 +9,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scp_ray.annotators.factory import make_annotator
-from scp_ray.protocols import Annotator
-from scp_ray.sections import AnnotatorName, ChopConfig
+from scp_ray.annotators.llm import LlmAnnotator
+from scp_ray.config import load_settings
+from scp_ray.protocols import Annotator, GenerationRequest
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.testing import MemoryObjectStore, ScriptedGenerator
 
-ANNOTATORS = [
-    make_annotator(ChopConfig(annotator=name, document_fallback=fallback))
-    for name in (AnnotatorName.NONE, AnnotatorName.HEURISTIC)
+
+def answer(request: GenerationRequest) -> str:
+    """Answer something that depends on every character of the request."""
+    number = zlib.crc32(request.content.encode("utf-8", "surrogatepass"))
+    if request.choices:
+        return request.choices[number % 2]
+    fields = {"category": "heater", "nouns": [f"heater {number % 3}"], "model": None}
+    return json.dumps(fields | {"model": f"Tarn {number % 5}" if number % 7 else None})
+
+
+ANNOTATORS: list[Annotator] = [
+    make_annotator(
+        load_settings(None, [f"chop.annotator={name}", f"chop.document_fallback={fallback}"], {}),
+        lambda fingerprint: StoredAnnotationCache(MemoryObjectStore(), fingerprint),
+    )
+    for name in ("none", "heuristic")
+    for fallback in (True, False)
+]
+ANNOTATORS += [
+    LlmAnnotator(
+        lambda: ScriptedGenerator(answer, seed=1),
+        StoredAnnotationCache(MemoryObjectStore(), "0" * 64),
+        lookahead=4,
+        document_fallback=fallback,
+        max_calls=0,
+    )
     for fallback in (True, False)
 ]
 lines = st.sampled_from(
@@ -33,14 +61,18 @@ texts = st.text(max_size=80) | st.lists(lines, max_size=12).map("\n".join)
 documents = st.lists(texts, max_size=8)
 
 
+several = st.lists(documents, max_size=4)
+
+
 @pytest.mark.parametrize("annotator", ANNOTATORS)
-@given(chunks=documents)
-def test_one_annotation_a_chunk_the_same_every_time(
-    annotator: Annotator, chunks: list[str]
+@given(batch=several)
+def test_one_annotation_a_chunk_the_same_every_time_and_beside_any_other_document(
+    annotator: Annotator, batch: list[list[str]]
 ) -> None:
-    annotations = annotator.annotate(chunks)
-    assert len(annotations) == len(chunks)
-    assert annotations == annotator.annotate(tuple(chunks))
+    annotated = annotator.annotate(batch)
+    assert [len(one.annotations) for one in annotated] == [len(chunks) for chunks in batch]
+    alone = [annotator.annotate([tuple(chunks)])[0].annotations for chunks in batch]
+    assert [one.annotations for one in annotated] == alone
 
 
 @pytest.mark.parametrize("annotator", ANNOTATORS)
@@ -48,10 +80,12 @@ def test_one_annotation_a_chunk_the_same_every_time(
 def test_the_first_chunk_starts_a_span_and_the_others_inherit(
     annotator: Annotator, chunks: list[str]
 ) -> None:
-    annotations = annotator.annotate(chunks)
-    assert annotations[0].starts_span
-    for before, after in pairwise(annotations):
+    document = annotator.annotate([chunks])[0]
+    assert document.annotations[0].starts_span
+    for before, after in pairwise(document.annotations):
         assert after.starts_span or after.cnm == before.cnm
+    assert document.usage.decisions == len(chunks) - 1
+    assert document.usage.extractions == sum(one.starts_span for one in document.annotations)
 
 
 @pytest.mark.parametrize("annotator", ANNOTATORS)
@@ -59,11 +93,7 @@ def test_the_first_chunk_starts_a_span_and_the_others_inherit(
 def test_fields_are_missing_or_short_text_that_can_be_stored(
     annotator: Annotator, chunks: list[str]
 ) -> None:
-    for one in annotator.annotate(chunks):
+    for one in annotator.annotate([chunks])[0].annotations:
         assert len(one.cnm.nouns) <= 2
         for field in (one.cnm.category, *one.cnm.nouns, one.cnm.model):
             assert field is None or 0 < len(field.encode()) <= 500
-
-
-def test_annotators_name_their_revision() -> None:
-    assert all(annotator.revision for annotator in ANNOTATORS)

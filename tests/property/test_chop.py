@@ -1,8 +1,10 @@
 """CHOP over random decisions, signatures, tokenizers and JSON."""
 
+import asyncio
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
@@ -13,7 +15,8 @@ from scp_ray.chop.parsing import MAX_FIELD_CHARACTERS, MAX_NOUNS, parse_cnm
 from scp_ray.chop.prefix import render_prefix
 from scp_ray.errors import AnnotationError
 from scp_ray.protocols import Int64Array
-from scp_ray.records import Cnm
+from scp_ray.records import ChunkAnnotation, Cnm
+from scp_ray.testing import ScriptedDecider, ScriptedExtractor
 
 words = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 fields = st.none() | st.lists(words, min_size=1, max_size=6).map(" ".join)
@@ -47,21 +50,6 @@ class PieceTokenizer:
 
 
 tokenizers = st.builds(PieceTokenizer, st.integers(1, 9), st.booleans())
-
-
-class Scripted:
-    """Extracts and decides by the number in a chunk, in any order."""
-
-    def __init__(self, decisions: list[bool], table: list[Cnm]) -> None:
-        self._decisions = decisions
-        self._table = table
-
-    def extract_cnm(self, chunk: str) -> Cnm:
-        return self._table[int(chunk)]
-
-    def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
-        assert int(next_chunk) == int(chunk) + 1
-        return self._decisions[int(chunk)]
 
 
 @given(decision_lists, st.data(), st.booleans())
@@ -102,23 +90,31 @@ def test_the_fallback_only_fills_what_is_missing(
         assert own.category is None or filled.category == own.category
 
 
-@given(decision_lists, st.data(), st.booleans())
-def test_steps_done_ahead_and_out_of_order_fold_to_the_same(
-    decisions: list[bool], data: st.DataObject, document_fallback: bool
+@given(decision_lists, st.data(), st.booleans(), st.integers(1, 20), st.integers(0))
+def test_asking_ahead_with_answers_in_any_order_changes_nothing(
+    decisions: list[bool],
+    data: st.DataObject,
+    document_fallback: bool,
+    lookahead: int,
+    seed: int,
 ) -> None:
-    table = [data.draw(few_cnms) for _ in range(len(decisions) + 1)]
-    chunks = [str(index) for index in range(len(table))]
-    script = Scripted(decisions, table)
-    in_order = annotate_document(chunks, script, script, document_fallback=document_fallback)
+    chunks = [str(index) for index in range(len(decisions) + 1)]
+    cnm_of = {chunk: data.draw(few_cnms) for chunk in chunks}
+    answers = dict(zip(pairwise(chunks), decisions, strict=True))
 
-    decided: dict[int, bool] = {}
-    for pair in data.draw(st.permutations(range(len(decisions)))):
-        decided[pair] = script.decide_continuity(chunks[pair], chunks[pair + 1])
-    asked = [decided[pair] for pair in range(len(decisions))]
-    extracted: dict[int, Cnm] = {}
-    for start in data.draw(st.permutations(span_starts(asked))):
-        extracted[start] = script.extract_cnm(chunks[start])
-    assert fold(asked, extracted, document_fallback=document_fallback) == in_order
+    def annotate(lookahead: int, seed: int | None) -> tuple[list[ChunkAnnotation], list[str]]:
+        extractor = ScriptedExtractor(cnm_of, seed=seed)
+        decider = ScriptedDecider(answers, seed=seed)
+        work = annotate_document(
+            chunks,
+            extractor,
+            decider,
+            lookahead=lookahead,
+            document_fallback=document_fallback,
+        )
+        return asyncio.run(work), sorted(extractor.calls)
+
+    assert annotate(lookahead, seed) == annotate(1, None)
 
 
 @given(cnms, tokenizers, st.integers(0, 60))

@@ -1,6 +1,7 @@
 """The public API as its users type it: checked by mypy, never run."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
 from scp_ray.serve.models import QueryReply, QueryRequest
 from scp_ray.serve.searcher import LocalSearcher
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.storage.local import LocalObjectStore
 from scp_ray.testing import MemoryObjectStore, ScriptedDecider, ScriptedExtractor
 
@@ -56,12 +58,15 @@ def search(shards: list[Shard]) -> QueryOutcome:
     return two_pass_query(shards, Question(np.zeros(384, dtype=np.float32)), params)
 
 
-def annotate(
+async def annotate(
     chunks: list[str], extractor: ScriptedExtractor, decider: ScriptedDecider
 ) -> list[ChunkAnnotation]:
-    """Annotate a document with the two ports, and with the heuristic annotator."""
-    scripted = annotate_document(chunks, extractor, decider, document_fallback=True)
-    return scripted + make_annotator(settings.chop).annotate(chunks)
+    """Annotate a document with the two ports, and with the annotator of the settings."""
+    scripted = await annotate_document(
+        chunks, extractor, decider, lookahead=16, document_fallback=True
+    )
+    annotator = make_annotator(settings, partial(StoredAnnotationCache, MemoryObjectStore()))
+    return scripted + annotator.annotate([chunks])[0].annotations
 
 
 class OwnStage:

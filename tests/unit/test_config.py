@@ -32,7 +32,7 @@ def test_later_sources_win(tmp_path: Path) -> None:
         ("chunking.overlap_tokens=200", "must be less than"),
         ("retrieval.position_weight=.nan", "finite number"),
         ("embedding.device=tpu", "embedding.device"),
-        ("chop.annotator=magic", "'none' or 'heuristic'"),
+        ("chop.annotator=magic", "'none', 'heuristic', 'vllm' or 'openai'"),
     ],
 )
 def test_wrong_assignments_are_explained(assignment: str, message: str) -> None:

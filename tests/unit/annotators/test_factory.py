@@ -1,21 +1,60 @@
-"""The annotator that the settings name."""
+"""The settings choose the annotator."""
 
-from scp_ray.annotators.factory import make_annotator
-from scp_ray.sections import AnnotatorName, ChopConfig
+import pytest
 
-CHUNKS = ["# Tarn Heat 40 User Manual\n\n## Safety\n\nKeep the heater dry."]
+from scp_ray.annotators.factory import annotator_revision, make_annotator
+from scp_ray.config import Settings, load_settings
+from scp_ray.errors import ConfigError
+from scp_ray.records import ChunkAnnotation
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.testing import MemoryObjectStore
+
+CHUNKS = ["# Tarn Heat 40 User Manual\n\nKeep the heater dry.", "Read this manual first."]
+MODEL = ["llm.model=m", "openai.base_url=http://127.0.0.1:9/v1"]
 
 
-def test_the_heuristic_annotator_writes_signatures() -> None:
-    annotator = make_annotator(ChopConfig(annotator=AnnotatorName.HEURISTIC))
-    assert annotator.annotate(CHUNKS)[0].cnm.model == "Tarn Heat 40"
+def settings(*assignments: str) -> Settings:
+    return load_settings(None, assignments, {})
+
+
+def annotations(*assignments: str) -> list[ChunkAnnotation]:
+    annotator = make_annotator(
+        settings(*assignments),
+        lambda fingerprint: StoredAnnotationCache(MemoryObjectStore(), fingerprint),
+    )
+    return annotator.annotate([CHUNKS])[0].annotations
+
+
+def test_heuristic_writes_signatures() -> None:
+    assert annotations("chop.annotator=heuristic")[0].cnm.model == "Tarn Heat 40"
 
 
 def test_none_writes_no_signatures() -> None:
-    annotator = make_annotator(ChopConfig(annotator=AnnotatorName.NONE))
-    assert annotator.annotate(CHUNKS)[0].cnm.is_empty
+    assert annotations("chop.annotator=none")[0].cnm.is_empty
 
 
-def test_annotators_have_different_revisions() -> None:
-    revisions = {make_annotator(ChopConfig(annotator=name)).revision for name in AnnotatorName}
-    assert len(revisions) == len(AnnotatorName)
+def test_whatever_can_change_an_annotation_has_a_revision_of_its_own() -> None:
+    names = ["none", "heuristic", "openai", "vllm"]
+    revisions = {
+        *(annotator_revision(settings(f"chop.annotator={name}", *MODEL)) for name in names),
+        *(
+            annotator_revision(settings("chop.annotator=vllm", *MODEL, more))
+            for more in ("llm.model=other", "llm.revision=v2", "vllm.dtype=float32")
+        ),
+    }
+    assert len(revisions) == len(names) + 3
+
+
+def test_how_fast_a_model_is_asked_changes_no_annotation() -> None:
+    plain = annotator_revision(settings("chop.annotator=openai", *MODEL))
+    faster = ["llm.lookahead=99", "openai.concurrency=7", "llm.timeout_s=3"]
+    assert annotator_revision(settings("chop.annotator=openai", *MODEL, *faster)) == plain
+
+
+@pytest.mark.parametrize(
+    ("assignments", "told"),
+    [(["chop.annotator=vllm"], "llm.model"), (["chop.annotator=openai", MODEL[0]], "base_url")],
+)
+def test_what_is_missing_is_named(assignments: list[str], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        annotator_revision(settings(*assignments))

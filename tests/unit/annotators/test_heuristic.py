@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from scp_ray.annotators.heuristic import HeuristicAnnotator
-from scp_ray.chop.annotate import annotate_document
+from scp_ray.annotators.heuristic import HeuristicAnnotator, chunk_signature
 from scp_ray.chop.parsing import MAX_FIELD_CHARACTERS, MAX_NOUNS
 from scp_ray.records import EMPTY_CNM, ChunkAnnotation, Cnm
 
@@ -127,26 +126,10 @@ def test_no_chunks() -> None:
 
 
 def test_one_extracted_chunk_counts_a_title_anywhere_in_it() -> None:
-    extractor = HeuristicAnnotator(document_fallback=True)
-    assert extractor.extract_cnm(HEATER[:400]).model == "Tarn Heat 40"
+    assert chunk_signature(HEATER[:400]).model == "Tarn Heat 40"
     late = f"{PROSE['heater'] * 8}\n\n{BICYCLE}"[:900]
-    assert extractor.extract_cnm(late).model == "Ostra Velo X7"
-    assert extractor.extract_cnm(PROSE["heater"]) == EMPTY_CNM
-
-
-def test_a_pair_continues_unless_a_title_or_section_comes_between() -> None:
-    decider = HeuristicAnnotator(document_fallback=True)
-    assert decider.decide_continuity(PROSE["heater"] * 4, PROSE["heater"] * 5)
-    assert not decider.decide_continuity(PROSE["heater"] * 6, BICYCLE[:700])
-    assert not decider.decide_continuity(
-        f"## Timer\n\n{PROSE['heater']}", f"## Lid\n\n{PROSE['heater'] * 4}"
-    )
-
-
-def test_as_extractor_and_decider_it_annotates_through_the_ports() -> None:
-    ports = HeuristicAnnotator(document_fallback=True)
-    annotations = annotate_document(windows(HEATER), ports, ports, document_fallback=True)
-    assert {one.cnm.model for one in annotations} == {"Tarn Heat 40"}
+    assert chunk_signature(late).model == "Ostra Velo X7"
+    assert chunk_signature(PROSE["heater"]) == EMPTY_CNM
 
 
 @pytest.mark.parametrize(

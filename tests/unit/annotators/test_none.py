@@ -1,14 +1,13 @@
-"""The annotator that writes nothing."""
+"""No signatures."""
 
-from scp_ray.annotators.none import NoneAnnotator
-from scp_ray.records import EMPTY_CNM
-
-
-def test_a_document_is_one_span_without_a_signature() -> None:
-    annotations = NoneAnnotator().annotate(["# Tarn Heat 40 User Manual", "text", "more"])
-    assert [one.cnm for one in annotations] == [EMPTY_CNM] * 3
-    assert [one.starts_span for one in annotations] == [True, False, False]
+from scp_ray.annotators.none import annotate_empty
 
 
-def test_no_chunks() -> None:
-    assert NoneAnnotator().annotate([]) == []
+def test_every_signature_is_empty_and_a_document_is_one_span() -> None:
+    annotations = annotate_empty(["# Tarn Heat 40 User Manual", "text", "more"])
+    assert all(annotation.cnm.is_empty for annotation in annotations)
+    assert [annotation.starts_span for annotation in annotations] == [True, False, False]
+
+
+def test_no_chunks_give_no_annotations() -> None:
+    assert annotate_empty([]) == []

@@ -1,5 +1,7 @@
 """The state machine: who inherits, who is asked, what falls back."""
 
+import asyncio
+
 import pytest
 
 from scp_ray.chop.annotate import annotate_document, fold, span_starts
@@ -17,18 +19,20 @@ class Recorder:
         self.extracted: list[str] = []
         self.decided: list[tuple[str, str]] = []
 
-    def extract_cnm(self, chunk: str) -> Cnm:
+    async def extract_cnm(self, chunk: str) -> Cnm:
         self.extracted.append(chunk)
         return {"k": KETTLE, "t": TOASTER}[chunk[0]]
 
-    def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
+    async def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
         self.decided.append((chunk, next_chunk))
         return chunk[0] == next_chunk[0]
 
 
-def annotate(chunks: list[str]) -> list[ChunkAnnotation]:
-    recorder = Recorder()
-    return annotate_document(chunks, recorder, recorder, document_fallback=False)
+def annotate(chunks: list[str], recorder: Recorder | None = None) -> list[ChunkAnnotation]:
+    ports = recorder or Recorder()
+    return asyncio.run(
+        annotate_document(chunks, ports, ports, lookahead=4, document_fallback=False)
+    )
 
 
 def test_true_inherits_and_false_takes_the_new_chunks_cnm() -> None:
@@ -39,7 +43,7 @@ def test_true_inherits_and_false_takes_the_new_chunks_cnm() -> None:
 
 def test_every_pair_is_decided_and_only_span_starts_are_extracted() -> None:
     recorder = Recorder()
-    annotate_document(["k1", "k2", "t1", "t2"], recorder, recorder, document_fallback=False)
+    annotate(["k1", "k2", "t1", "t2"], recorder)
     assert recorder.decided == [("k1", "k2"), ("k2", "t1"), ("t1", "t2")]
     assert recorder.extracted == ["k1", "t1"]
 
@@ -54,12 +58,12 @@ def test_no_chunks_give_no_annotations() -> None:
 
 def test_errors_of_the_extractor_pass_through() -> None:
     class Failing(Recorder):
-        def extract_cnm(self, chunk: str) -> Cnm:
+        async def extract_cnm(self, chunk: str) -> Cnm:
             message = f"no answer for {chunk}"
             raise AnnotationError(message)
 
     with pytest.raises(AnnotationError, match="no answer for k1"):
-        annotate_document(["k1"], Failing(), Failing(), document_fallback=False)
+        annotate(["k1"], Failing())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from scp_ray import schema
 from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
-from scp_ray.records import ChunkAnnotation, ChunkSpan, Cnm
+from scp_ray.records import AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
 
 ITEM = WorkItem(
     "doc",
@@ -14,6 +14,7 @@ ITEM = WorkItem(
     "some text",
     [ChunkSpan(0, 4, 1), ChunkSpan(5, 9, 1)],
     [ChunkAnnotation(Cnm("c", ("n",), None), True), ChunkAnnotation(Cnm(), False)],
+    AnnotationUsage(decisions=1, extractions=1, llm_calls=3),
     0.5,
     0.25,
 )

@@ -1,0 +1,130 @@
+"""CHOP with a language model: many documents at once, each folded in the order of its chunks."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules
+from scp_ray.chop.annotate import annotate_document
+from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
+from scp_ray.protocols import AnnotationCache, TextGenerator
+from scp_ray.records import AnnotatedDocument
+
+_Result = TypeVar("_Result")
+
+FLUSH_S = 10.0
+"""Seconds between two flushes of the cache: what a crash may lose of paid answers."""
+
+
+class LlmAnnotator:
+    """An ``Annotator`` over a language model.
+
+    Its requests run on an event loop in a thread of its own; ``annotate`` may be called by several
+    threads at once, and what they ask is in flight together.
+    """
+
+    def __init__(
+        self,
+        make_generator: Callable[[], TextGenerator],
+        cache: AnnotationCache,
+        *,
+        lookahead: int,
+        document_fallback: bool,
+        max_calls: int,
+    ) -> None:
+        """Start the model.
+
+        Args:
+            make_generator: Makes it; called on the event loop.
+            cache: Answers that were paid for before.
+            lookahead: See ``annotate_document``.
+            document_fallback: See ``fold``.
+            max_calls: Calls that may be made; 0 = any number.
+
+        Raises:
+            ConfigError: If the model cannot be had as the settings say.
+            GenerationError: If it does not start.
+        """
+        self._lookahead = lookahead
+        self._document_fallback = document_fallback
+        self._cache = cache
+        self._num_waiting = 0  # calls of ``annotate`` that have not returned
+        self._turn = threading.Lock()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="scp-ray-annotator", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._generator = self._run(_made(make_generator))
+        except BaseException:
+            self._end_loop()
+            raise
+        self._answers = Answers(self._generator, cache, CallLimit(max_calls))
+        self._flushing = asyncio.run_coroutine_threadsafe(self._flush_regularly(), self._loop)
+
+    def annotate(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
+        """Annotate the chunks of each document, all at once.
+
+        Raises:
+            EngineDeadError, ModelUnreachableError, CallLimitError: As the port says; answers that
+                came before are kept.
+        """
+        with self._turn:
+            self._num_waiting += 1
+        try:
+            return self._run(self._annotated(documents))
+        finally:
+            with self._turn:
+                self._num_waiting -= 1
+                is_idle = not self._num_waiting
+            if is_idle:  # nothing may follow: the actor is ended without notice
+                self._cache.flush()
+
+    def close(self) -> None:
+        """End the model and the thread; no call may follow."""
+        self._flushing.cancel()
+        self._run(self._generator.close())
+        self._end_loop()
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _annotated(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(self._annotate_one(chunks)) for chunks in documents]
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return [task.result() for task in running]
+
+    async def _annotate_one(self, chunks: Sequence[str]) -> AnnotatedDocument:
+        modules = LlmModules(self._answers)
+        try:
+            annotations = await annotate_document(
+                chunks,
+                modules,
+                modules,
+                lookahead=self._lookahead,
+                document_fallback=self._document_fallback,
+            )
+        except (EngineDeadError, ModelUnreachableError):
+            raise
+        except GenerationError as error:
+            return AnnotatedDocument([], modules.usage, failure=str(error))
+        return AnnotatedDocument(annotations, modules.usage)
+
+    async def _flush_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            await asyncio.to_thread(self._cache.flush)
+
+
+async def _made(make_generator: Callable[[], TextGenerator]) -> TextGenerator:
+    return make_generator()

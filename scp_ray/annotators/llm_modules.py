@@ -1,0 +1,206 @@
+"""CHOP's two modules over a language model: ask, check, ask again, fall back, remember.
+
+An answer is checked always: engines that promise structured output have been seen to run on or to
+leave it off. What was answered usably is kept in the annotation cache; what was not is asked anew
+by the next run.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from scp_ray.annotators.heuristic import chunk_signature
+from scp_ray.chop.parsing import parse_cnm
+from scp_ray.chop.prompting import continuity_request, extraction_request, parse_decision
+from scp_ray.errors import (
+    AnnotationError,
+    CallLimitError,
+    EngineDeadError,
+    GenerationError,
+    ModelUnreachableError,
+    RequestRefusedError,
+)
+from scp_ray.protocols import AnnotationCache, GenerationRequest, TextGenerator
+from scp_ray.records import AnnotationUsage, Cnm
+
+_log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+
+_MAX_ATTEMPTS = 3  # of a request whose answer cannot be used
+_MAX_UNANSWERED = 50  # requests in a row: then it is the model, not a document
+_KEY_BYTES = 16
+_DECISION, _EXTRACTION = b"continuity", b"extraction"
+
+
+def decision_key(chunk: str, next_chunk: str) -> bytes:
+    """Return the cache key of a continuity decision, 16 bytes."""
+    return _key(_DECISION, chunk, next_chunk)
+
+
+def extraction_key(chunk: str) -> bytes:
+    """Return the cache key of an extraction, 16 bytes."""
+    return _key(_EXTRACTION, chunk)
+
+
+def _key(kind: bytes, *texts: str) -> bytes:
+    digest = hashlib.sha256(kind)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.digest()[:_KEY_BYTES]
+
+
+class CallLimit:
+    """Counts the calls of a language model that may still be made; 0 at first = any number."""
+
+    def __init__(self, num_calls: int) -> None:
+        """Set the number."""
+        self._left = num_calls or None
+
+    def take(self) -> None:
+        """Count one call.
+
+        Raises:
+            CallLimitError: If there is none left.
+        """
+        if self._left is None:
+            return
+        if self._left == 0:
+            message = (
+                "the calls of a language model that this run may make are used up; what was "
+                "annotated is kept, and a run with a higher --max-llm-calls goes on from there"
+            )
+            raise CallLimitError(message)
+        self._left -= 1
+
+
+class Answers:
+    """Answers of a language model, each paid for once. All documents of an actor share one.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self, generator: TextGenerator, cache: AnnotationCache, limit: CallLimit) -> None:
+        """Take the model, what it answered before, and how often it may be asked."""
+        self._generator = generator
+        self._cache = cache
+        self._limit = limit
+        self._pending: dict[bytes, asyncio.Event] = {}
+        self._unanswered = 0
+
+    async def answer(
+        self,
+        key: bytes,
+        request: GenerationRequest,
+        parse: Callable[[str], _Answer],
+        counts: Counter[str],
+    ) -> _Answer | None:
+        """Return a usable answer from the cache or from the model, None if it gives none.
+
+        Args:
+            key: Names the request in the cache.
+            request: The request.
+            parse: Reads an answer; its AnnotationError says that it cannot be used.
+            counts: Counts what was taken, by the names of ``AnnotationUsage``.
+
+        Raises:
+            GenerationError: If the model does not answer.
+            CallLimitError: If it may not be asked.
+        """
+        while key in self._pending:  # another document asks the same just now
+            await self._pending[key].wait()
+        known = self._cache.get(key)
+        if known is not None:
+            counts["cache_hits"] += 1
+            return parse(known)
+        self._pending[key] = answered = asyncio.Event()
+        try:
+            text = await self._usable_text(request, parse, counts)
+        finally:
+            del self._pending[key]
+            answered.set()
+        if text is None:
+            counts["fallbacks"] += 1
+            return None
+        self._cache.put(key, text)
+        return parse(text)
+
+    async def _usable_text(
+        self, request: GenerationRequest, parse: Callable[[str], object], counts: Counter[str]
+    ) -> str | None:
+        for attempt in range(_MAX_ATTEMPTS):
+            counts["retries"] += bool(attempt)
+            try:
+                text = await self._ask(request, counts)
+                parse(text)
+            except AnnotationError as error:
+                _log.info("an answer cannot be used: %s", error)
+            except RequestRefusedError as error:
+                _log.warning("a request was refused: %s", error)
+                return None
+            else:
+                return text
+        return None
+
+    async def _ask(self, request: GenerationRequest, counts: Counter[str]) -> str:
+        self._limit.take()
+        counts["llm_calls"] += 1
+        try:
+            generation = await self._generator.generate(request)
+        except (EngineDeadError, RequestRefusedError):
+            raise
+        except GenerationError as error:
+            self._unanswered += 1
+            if self._unanswered >= _MAX_UNANSWERED:
+                message = f"{self._unanswered} requests in a row were not answered: {error}"
+                raise ModelUnreachableError(message) from error
+            raise
+        self._unanswered = 0
+        counts["prompt_tokens"] += generation.prompt_tokens
+        counts["cached_prompt_tokens"] += generation.cached_prompt_tokens
+        counts["output_tokens"] += generation.output_tokens
+        return generation.text
+
+
+class LlmModules:
+    """CNM-Extractor and Continuity Decision Module for one document.
+
+    What has no usable answer falls back: a decision to going on, an extraction to the heuristic
+    annotator's signature of the chunk.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        """Take what the documents share."""
+        self._answers = answers
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def usage(self) -> AnnotationUsage:
+        """What was taken so far."""
+        return AnnotationUsage(**self._counts)
+
+    async def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
+        """Ask whether ``next_chunk`` goes on.
+
+        Raises:
+            GenerationError: If the model does not answer.
+        """
+        self._counts["decisions"] += 1
+        key, request = decision_key(chunk, next_chunk), continuity_request(chunk, next_chunk)
+        answer = await self._answers.answer(key, request, parse_decision, self._counts)
+        return True if answer is None else answer
+
+    async def extract_cnm(self, chunk: str) -> Cnm:
+        """Ask for the signature of a chunk.
+
+        Raises:
+            GenerationError: If the model does not answer.
+        """
+        self._counts["extractions"] += 1
+        key, request = extraction_key(chunk), extraction_request(chunk)
+        answer = await self._answers.answer(key, request, parse_cnm, self._counts)
+        return chunk_signature(chunk) if answer is None else answer

@@ -1,0 +1,170 @@
+"""Answers of language models on the store, so that none is paid for twice.
+
+Parts under ``annotations/<fingerprint>/`` are Parquet tables of keys and answers, named by the
+SHA-256 of their bytes and never changed; any number of writers may add some. The fingerprint names
+prompts, model and revision, so a key needs to name only the text. All keys of a fingerprint are
+held in memory, 16 bytes and some each.
+"""
+
+import logging
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from scp_ray import schema
+from scp_ray.errors import ChecksumError, SchemaError, StorageError
+from scp_ray.protocols import ObjectStore
+from scp_ray.storage.checksums import file_sha256, read_verified
+from scp_ray.storage.keys import annotations_folder
+
+_log = logging.getLogger(__name__)
+
+_SUFFIX = ".parquet"
+_KEY = "S16"
+_MAX_SEGMENTS = 8  # more are merged, so that a lookup stays a few binary searches
+
+
+class StoredAnnotationCache:
+    """An ``AnnotationCache`` on an object store. Threads may share one."""
+
+    def __init__(self, store: ObjectStore, fingerprint: str) -> None:
+        """Take in what is stored under a fingerprint.
+
+        Raises:
+            StorageError: If the store cannot be read.
+        """
+        self._store = store
+        self._folder = annotations_folder(fingerprint)
+        self._turn = threading.Lock()  # of the answers in memory
+        self._flush_turn = threading.Lock()
+        self._new: dict[bytes, str] = {}
+        self._seen: set[str] = set()
+        self._segments: list[_Segment] = []
+        self._take_in()
+
+    def get(self, key: bytes) -> str | None:
+        """Return the answer for a key of 16 bytes, or None."""
+        with self._turn:
+            if key in self._new:
+                return self._new[key]
+            for segment in self._segments:
+                answer = segment.get(key)
+                if answer is not None:
+                    return answer
+        return None
+
+    def put(self, key: bytes, answer: str) -> None:
+        """Keep an answer; it is durable after the next ``flush``."""
+        with self._turn:
+            self._new[key] = answer
+
+    def flush(self) -> None:
+        """Write what was put since the last flush, and take in what others have written.
+
+        A store that fails is tried again by the next flush: a cache must not stop a run.
+        """
+        with self._flush_turn:
+            with self._turn:
+                answers = dict(self._new)
+            try:
+                if answers:
+                    self._seen.add(write_part(self._store, self._folder, answers))
+                    self._add_segment(_Segment.of(answers))
+                    with self._turn:
+                        for key in answers:
+                            del self._new[key]
+                self._take_in()
+            except StorageError as error:
+                _log.warning("annotations are not stored yet: %s", error)
+
+    def _take_in(self) -> None:
+        """Read the parts that this process has not seen."""
+        for stored in list(self._store.list(self._folder)):
+            if stored.key in self._seen or not stored.key.endswith(_SUFFIX):
+                continue
+            self._seen.add(stored.key)
+            try:
+                table = read_part(self._store, stored.key)
+            except (ChecksumError, SchemaError) as error:
+                _log.warning("%s; its answers are asked for again", error)
+            else:
+                self._add_segment(_Segment.from_table(table))
+
+    def _add_segment(self, segment: "_Segment") -> None:
+        with self._turn:
+            self._segments.append(segment)
+            if len(self._segments) > _MAX_SEGMENTS:
+                self._segments = [_Segment.merged(self._segments)]
+
+
+def write_part(store: ObjectStore, folder: str, answers: Mapping[bytes, str]) -> str:
+    """Write answers as one part and return its key."""
+    rows = sorted(answers.items())
+    columns = [
+        pa.array(list(column), field.type)
+        for column, field in zip(zip(*rows, strict=True), schema.ANSWERS, strict=True)
+    ]
+    with tempfile.TemporaryDirectory() as local:
+        file = Path(local, "part")
+        pq.write_table(pa.table(columns, schema=schema.ANSWERS), file, compression="zstd")
+        key = f"{folder}{file_sha256(file)}{_SUFFIX}"
+        store.upload(file, key)
+    return key
+
+
+def read_part(store: ObjectStore, key: str) -> pa.Table:
+    """Return a part, schema ``ANSWERS``.
+
+    Raises:
+        ChecksumError: If its bytes are others than its name says.
+        SchemaError: If it is another table.
+    """
+    data = read_verified(store, key, PurePosixPath(key).stem)
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except pa.ArrowInvalid as error:
+        message = f"{store.url}/{key}: not a part of the annotation cache: {error}"
+        raise ChecksumError(message) from error
+    return schema.ensure_schema(table, schema.ANSWERS, f"{store.url}/{key}")
+
+
+class _Segment:
+    """Keys, ascending, and their answers."""
+
+    def __init__(self, keys: npt.NDArray[np.bytes_], answers: "pa.Array[Any]") -> None:
+        order = np.argsort(keys, kind="stable")
+        self.keys = keys[order]
+        self.answers = answers.take(pa.array(order, pa.int64()))
+
+    @classmethod
+    def of(cls, answers: Mapping[bytes, str]) -> "_Segment":
+        """Hold answers by key."""
+        return cls(np.array(list(answers), _KEY), pa.array(answers.values(), pa.string()))
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> "_Segment":
+        """Hold the rows of a part."""
+        keys = np.array(table[schema.ANSWER_KEY].to_pylist(), _KEY)
+        return cls(keys, table[schema.ANSWER].combine_chunks())
+
+    @classmethod
+    def merged(cls, segments: list["_Segment"]) -> "_Segment":
+        """Hold all of theirs."""
+        keys = np.concatenate([segment.keys for segment in segments])
+        return cls(keys, pa.concat_arrays([segment.answers for segment in segments]))
+
+    def get(self, key: bytes) -> str | None:
+        """Return the answer for a key, or None."""
+        wanted = np.array([key], _KEY)
+        row = int(np.searchsorted(self.keys, wanted)[0])
+        if row == len(self.keys) or self.keys[row : row + 1] != wanted:
+            return None
+        answer: str = self.answers[row].as_py()
+        return answer

@@ -1,0 +1,130 @@
+"""One question to a language model: paid once, checked always, never without an end."""
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+
+from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules
+from scp_ray.errors import (
+    CallLimitError,
+    EngineDeadError,
+    GenerationError,
+    ModelUnreachableError,
+    RequestRefusedError,
+)
+from scp_ray.protocols import GenerationRequest
+from scp_ray.records import Cnm
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.testing import MemoryObjectStore, ScriptedGenerator
+
+Answer = Callable[[GenerationRequest], str]
+KETTLE = json.dumps({"category": "kettle", "nouns": ["kettle lid"], "model": "Ostra K1"})
+
+
+def good(request: GenerationRequest) -> str:
+    return "FALSE" if request.choices else KETTLE
+
+
+def modules(answer: Answer, max_calls: int = 0) -> tuple[LlmModules, ScriptedGenerator, Answers]:
+    generator = ScriptedGenerator(answer)
+    cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
+    answers = Answers(generator, cache, CallLimit(max_calls))
+    return LlmModules(answers), generator, answers
+
+
+def extract(one: LlmModules, chunk: str = "chunk") -> Cnm:
+    return asyncio.run(one.extract_cnm(chunk))
+
+
+def test_answers_are_read_and_counted() -> None:
+    one, _, _ = modules(good)
+    assert extract(one) == Cnm("kettle", ("kettle lid",), "Ostra K1")
+    assert not asyncio.run(one.decide_continuity("a", "b"))
+    usage = one.usage
+    assert (usage.decisions, usage.extractions, usage.llm_calls, usage.retries) == (1, 1, 2, 0)
+    assert usage.prompt_tokens > usage.output_tokens > 0
+
+
+def test_the_same_question_is_paid_once_also_when_two_ask_at_once() -> None:
+    one, generator, answers = modules(good)
+    other = LlmModules(answers)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(who.extract_cnm("chunk") for who in (one, other, one, other)))
+
+    asyncio.run(ask_all())
+    assert len(generator.requests) == 1
+    assert one.usage.cache_hits + other.usage.cache_hits == 3
+
+
+def test_bad_answers_are_asked_for_again() -> None:
+    said = iter(["no JSON", '{"category": 7}', KETTLE])
+    one, _, _ = modules(lambda _request: next(said))
+    assert extract(one).model == "Ostra K1"
+    assert (one.usage.llm_calls, one.usage.retries, one.usage.fallbacks) == (3, 2, 0)
+
+
+def test_without_a_usable_answer_a_decision_goes_on_and_a_signature_is_the_heuristic_one() -> None:
+    one, generator, _ = modules(lambda _request: "I cannot say")
+    assert extract(one, "# Tarn Heat 40 User Manual\n\nKeep dry.").model == "Tarn Heat 40"
+    assert asyncio.run(one.decide_continuity("a", "b"))
+    assert one.usage.fallbacks == 2
+    asked = len(generator.requests)
+    extract(one, "# Tarn Heat 40 User Manual\n\nKeep dry.")
+    assert len(generator.requests) == 2 * asked - asked // 2  # a fallback is not remembered
+
+
+def test_a_refused_request_falls_back_at_once() -> None:
+    def refuse(_request: GenerationRequest) -> str:
+        message = "too long"
+        raise RequestRefusedError(message)
+
+    one, _, _ = modules(refuse)
+    assert extract(one).is_empty
+    assert (one.usage.llm_calls, one.usage.fallbacks) == (1, 1)
+
+
+@pytest.mark.parametrize("kind", [GenerationError, EngineDeadError])
+def test_what_was_not_answered_is_raised_and_may_be_asked_again(kind: type[Exception]) -> None:
+    failing = True
+
+    def answer(_request: GenerationRequest) -> str:
+        if failing:
+            message = "gone"
+            raise kind(message)
+        return KETTLE
+
+    one, _, _ = modules(answer)
+    with pytest.raises(kind, match="gone"):
+        extract(one)
+    failing = False
+    assert extract(one).model == "Ostra K1"
+
+
+def test_a_model_that_answers_nothing_any_more_is_told_from_a_bad_document() -> None:
+    def down(_request: GenerationRequest) -> str:
+        message = "connection refused"
+        raise GenerationError(message)
+
+    one, generator, _ = modules(down)
+    with pytest.raises(ModelUnreachableError, match=r"in a row.*connection refused"):
+        for number in range(1000):
+            try:
+                extract(one, str(number))
+            except ModelUnreachableError:
+                raise
+            except GenerationError:
+                continue
+    assert len(generator.requests) < 100
+
+
+def test_no_more_calls_than_allowed() -> None:
+    one, generator, _ = modules(good, max_calls=2)
+    extract(one, "a")
+    extract(one, "b")
+    with pytest.raises(CallLimitError, match="max-llm-calls"):
+        extract(one, "c")
+    extract(one, "a")
+    assert len(generator.requests) == 2
