@@ -40,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="publish even when more documents vanished than publish.max_removed_fraction",
     )
+    parser.add_argument(
+        "--max-llm-calls",
+        type=int,
+        metavar="N",
+        help="stop before more calls of a language model than that; the next run goes on",
+    )
     parser.add_argument("--json", action="store_true", help="print the run report as JSON")
 
 
@@ -51,6 +57,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     from scp_ray.pipeline.report import RunStatus
     from scp_ray.pipeline.run import index_corpus
 
+    settings = settings.with_values("llm", max_calls=args.max_llm_calls)
     request = IndexRequest(args.corpus, args.index, settings, args.allow_removals)
     tell("starting Ray")
     tell(connect())
@@ -68,7 +75,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 def _summary(report: "RunReport") -> str:
     documents, chunks = report.documents, report.chunks
     states = ", ".join(
-        f"{documents[state]} {state}" for state in ("new", "changed", "same", "removed")
+        f"{documents[state]} {state}" for state in ("new", "changed", "renamed", "same", "removed")
     )
     phases = ", ".join(f"{name} {value:.1f}" for name, value in report.seconds.items())
     lines = [
@@ -76,6 +83,7 @@ def _summary(report: "RunReport") -> str:
         f"  documents  {documents['published']} published: {states}",
         f"  chunks     {chunks['published']} published: "
         + ", ".join(f"{chunks[kind]} {kind}" for kind in ("embedded", "adopted", "kept")),
+        *_annotation_lines(report.annotation),
         f"  shards     {report.shards['built']} built, {report.shards['reused']} reused",
         f"  seconds    {phases}",
     ]
@@ -88,3 +96,11 @@ def _summary(report: "RunReport") -> str:
         lines.append(f"  ... and {len(report.quarantined) - _SHOWN_PROBLEMS} more; see the report")
     lines.append(f"  report     {report.index}/runs/{report.run_id}/report.json")
     return "\n".join(lines)
+
+
+def _annotation_lines(annotation: dict[str, int]) -> list[str]:
+    if not annotation.get("llm_calls") and not annotation.get("cache_hits"):
+        return []
+    kinds = ("llm_calls", "cache_hits", "retries", "fallbacks", "prompt_tokens", "output_tokens")
+    counts = ", ".join(f"{annotation[kind]} {kind.replace('_', ' ')}" for kind in kinds)
+    return [f"  annotation {annotation['spans']} spans: {counts}"]

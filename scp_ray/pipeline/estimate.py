@@ -1,18 +1,22 @@
 """What a run would cost, from its plan and a sample of the documents that it would do."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from scp_ray.annotators.factory import annotation_fingerprint
 from scp_ray.config import Settings
 from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import ReadStage
+from scp_ray.pipeline.llm_estimate import LlmCost, llm_cost
 from scp_ray.pipeline.plan import DocumentState, Locator, locators_table
 from scp_ray.pipeline.pools import READ_POOL
-from scp_ray.pipeline.preparation import Preparation
+from scp_ray.pipeline.preparation import IndexRequest, Preparation
 from scp_ray.pipeline.shard_plan import reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument
-from scp_ray.pipeline.work import items_from_table
+from scp_ray.pipeline.work import WorkItem, items_from_table
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.storage.opening import open_store
 
 _SAMPLE_DOCUMENTS = 64
 
@@ -28,7 +32,7 @@ class CostEstimate:
         chunks: Chunks that would be annotated and embedded.
         embedding_tokens: Their tokens, without prefixes.
         continuity_decisions: Pairs of neighbouring chunks that CHOP would decide on.
-        llm_calls: Calls of a language model; 0, since the annotators of this version use none.
+        llm: Requests to a language model; none for annotators without one.
         is_estimate: False when every document was read to count.
     """
 
@@ -38,44 +42,62 @@ class CostEstimate:
     chunks: int
     embedding_tokens: int
     continuity_decisions: int
-    llm_calls: int
+    llm: LlmCost
     is_estimate: bool
 
 
-def estimate_cost(
-    executor: Executor, corpus: str, prepared: Preparation, settings: Settings
-) -> CostEstimate:
+def estimate_cost(executor: Executor, request: IndexRequest, prepared: Preparation) -> CostEstimate:
     """Read and chunk up to 64 of the documents to be done, and scale up by their size."""
-    todo = prepared.plan.todo
+    todo, settings = prepared.plan.todo, request.settings
     stride = max(1, -(-len(todo) // _SAMPLE_DOCUMENTS))
     sample = todo[::stride]
-    chunks, tokens = _count(executor, corpus, sample, settings, prepared.encoder.max_tokens)
+    counted = _count(executor, request, prepared, sample)
     sampled_bytes = sum(locator.size_bytes for locator in sample)
     scale = sum(locator.size_bytes for locator in todo) / max(sampled_bytes, 1)
-    num_chunks = round(chunks * scale)
+    num_chunks = round(counted.chunks * scale)
     return CostEstimate(
         documents={str(state): prepared.plan.count(state) for state in DocumentState},
         shards_touched=_shards_touched(prepared, settings),
         num_shards=settings.index.num_shards,
         chunks=num_chunks,
-        embedding_tokens=round(tokens * scale),
+        embedding_tokens=round(counted.tokens * scale),
         continuity_decisions=max(0, num_chunks - len(todo)),
-        llm_calls=0,
+        llm=counted.llm.scaled(scale),
         is_estimate=len(sample) < len(todo),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    chunks: int
+    tokens: int
+    llm: LlmCost
+
+
 def _count(
-    executor: Executor, corpus: str, sample: Sequence[Locator], settings: Settings, max_tokens: int
-) -> tuple[int, int]:
+    executor: Executor,
+    request: IndexRequest,
+    prepared: Preparation,
+    sample: Sequence[Locator],
+) -> _Counted:
+    settings = request.settings
     rows = locators_table(sample, settings.index.num_shards)
-    stage = StageSpec("read", partial(ReadStage, corpus, settings, max_tokens), 8, READ_POOL)
-    chunks = tokens = 0
-    for table in executor.run(rows, [stage]):
-        for item in items_from_table(table):
-            chunks += len(item.spans)
-            tokens += sum(span.num_tokens for span in item.spans)
-    return chunks, tokens
+    make = partial(ReadStage, request.corpus, settings, prepared.encoder.max_tokens)
+    tables = executor.run(rows, [StageSpec("read", make, 8, READ_POOL)])
+    items = [item for table in tables for item in items_from_table(table)]
+    return _Counted(
+        chunks=sum(len(item.spans) for item in items),
+        tokens=sum(span.num_tokens for item in items for span in item.spans),
+        llm=_llm_cost(items, request),
+    )
+
+
+def _llm_cost(items: Iterable[WorkItem], request: IndexRequest) -> LlmCost:
+    settings = request.settings
+    if not settings.chop.annotator.needs_llm:
+        return LlmCost()
+    cache = StoredAnnotationCache(open_store(request.index), annotation_fingerprint(settings))
+    return llm_cost((item.chunk_texts for item in items), cache)
 
 
 def _shards_touched(prepared: Preparation, settings: Settings) -> int:

@@ -40,7 +40,7 @@ def test_plan_index_query_evaluate(
     index = str(tmp_path / "index")
     assert main(["plan", str(corpus), index, "--json", *SETTINGS]) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert (plan["documents"]["new"], plan["shards_touched"], plan["llm_calls"]) == (12, 3, 0)
+    assert (plan["documents"]["new"], plan["shards_touched"], plan["llm"]["calls"]) == (12, 3, 0)
     assert not Path(index).exists()
 
     assert main(["index", str(corpus), index, "--json", *SETTINGS]) == 0
