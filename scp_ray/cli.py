@@ -22,6 +22,7 @@ _COMMANDS = (
     "generations",
     "rollback",
     "gc",
+    "purge",
     "verify",
     "doctor",
 )

@@ -2,6 +2,7 @@
 
 The engine of vLLM is a process of its own, and it goes on for ever when its parent is killed
 without notice, which is how actors end: the memory of its GPU would be lost until somebody looks.
+Only for processes that are spawned: a forked one would hold the guard's input open.
 """
 
 import multiprocessing
@@ -32,7 +33,7 @@ class EngineGuard:
 
     def __init__(self) -> None:
         """Start it; the end of its input is the end of this process."""
-        self._watcher = subprocess.Popen(
+        self._watcher = subprocess.Popen(  # noqa: S603 - nothing of it comes from outside
             ["/bin/sh", "-c", _WATCHER],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -9,7 +9,8 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 from scp_ray.annotators.heuristic import chunk_signature
@@ -43,6 +44,12 @@ def decision_key(chunk: str, next_chunk: str) -> bytes:
 def extraction_key(chunk: str) -> bytes:
     """Return the cache key of an extraction, 16 bytes."""
     return _key(_EXTRACTION, chunk)
+
+
+def answer_keys(chunks: Sequence[str]) -> Iterator[bytes]:
+    """Yield the keys of everything that may be asked about the chunks of a document."""
+    yield from (extraction_key(chunk) for chunk in chunks)
+    yield from (decision_key(*pair) for pair in pairwise(chunks))
 
 
 def _key(kind: bytes, *texts: str) -> bytes:

@@ -14,9 +14,10 @@ from importlib.metadata import PackageNotFoundError, version
 from scp_ray.config import Settings
 from scp_ray.corpus.chunker import check_budgets
 from scp_ray.embedding.factory import load_encoder
-from scp_ray.errors import PreconditionFailedError, ScpRayError
+from scp_ray.errors import PreconditionFailedError, ScpRayError, StorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.opening import is_on_s3, open_existing, open_store
+from scp_ray.storage.s3 import S3ObjectStore
 
 _PACKAGES = ("ray", "pyarrow", "numpy", "faiss-cpu", "torch", "sentence-transformers", "boto3")
 _RAY_PORTS = {6379: "GCS", 8265: "dashboard and jobs", 10001: "Ray client"}
@@ -58,7 +59,7 @@ def diagnose(settings: Settings, index: str | None) -> Iterator[Check]:
     yield _check_device()
     yield _check_encoder(settings)
     if index is not None:
-        yield _check_store(index)
+        yield from _check_index(index)
     for port, name in _RAY_PORTS.items():
         yield check_ray_port("127.0.0.1", port, name)
 
@@ -91,6 +92,28 @@ def _check_encoder(settings: Settings) -> Check:
         f"revision {encoder.revision[:12]}"
     )
     return Check("encoder", CheckStatus.OK, detail)
+
+
+def _check_index(index: str) -> Iterator[Check]:
+    store = _check_store(index)
+    yield store
+    if is_on_s3(index) and store.status is CheckStatus.OK:
+        yield _check_old_versions(S3ObjectStore(index))
+
+
+def _check_old_versions(store: S3ObjectStore) -> Check:
+    try:
+        is_kept = store.keeps_old_versions()
+    except StorageError as error:
+        detail = f"cannot be told whether the bucket keeps old versions of objects: {error}"
+        return Check("old versions", CheckStatus.WARNING, detail)
+    if not is_kept:
+        return Check("old versions", CheckStatus.OK, "the bucket keeps none")
+    detail = (
+        f"the bucket of {store.url} keeps old versions of objects: a purged document stays in "
+        "them; delete old versions by a lifecycle rule"
+    )
+    return Check("old versions", CheckStatus.WARNING, detail)
 
 
 def _check_store(index: str) -> Check:

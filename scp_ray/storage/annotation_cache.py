@@ -9,20 +9,21 @@ held in memory, 16 bytes and some each.
 import logging
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scp_ray import schema
 from scp_ray.errors import ChecksumError, SchemaError, StorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import file_sha256, read_verified
-from scp_ray.storage.keys import annotations_folder
+from scp_ray.storage.keys import ANNOTATIONS, annotations_folder
 
 _log = logging.getLogger(__name__)
 
@@ -133,6 +134,48 @@ def read_part(store: ObjectStore, key: str) -> pa.Table:
         message = f"{store.url}/{key}: not a part of the annotation cache: {error}"
         raise ChecksumError(message) from error
     return schema.ensure_schema(table, schema.ANSWERS, f"{store.url}/{key}")
+
+
+def parts_with(store: ObjectStore, keys: Iterable[bytes]) -> list[str]:
+    """Return the parts of all models that hold an answer for one of the keys, or are damaged."""
+    wanted = pa.array(list(keys), schema.ANSWERS.field(schema.ANSWER_KEY).type)
+    return [
+        stored.key
+        for stored in store.list(ANNOTATIONS)
+        if _rows_without(store, stored.key, wanted) is not None
+    ]
+
+
+def forget_answers(store: ObjectStore, keys: Iterable[bytes]) -> list[str]:
+    """Take answers out of the parts of all models; return the parts that went.
+
+    A part is written again without them before it is deleted. Damaged parts are deleted: nobody
+    can use them.
+    """
+    wanted = pa.array(list(keys), schema.ANSWERS.field(schema.ANSWER_KEY).type)
+    gone: list[str] = []
+    for stored in list(store.list(ANNOTATIONS)):
+        rest = _rows_without(store, stored.key, wanted)
+        if rest is None:
+            continue
+        if rest.num_rows:
+            columns = (rest[name].to_pylist() for name in schema.ANSWERS.names)
+            folder = f"{stored.key.rpartition('/')[0]}/"
+            write_part(store, folder, dict(zip(*columns, strict=True)))
+        store.delete(stored.key)
+        gone.append(stored.key)
+    return gone
+
+
+def _rows_without(store: ObjectStore, part: str, keys: "pa.Array[Any]") -> pa.Table | None:
+    """Return the other rows of a part, None if it has no row of the keys."""
+    try:
+        table = read_part(store, part)
+    except (ChecksumError, SchemaError):
+        return schema.ANSWERS.empty_table()
+    is_other = pc.invert(pc.is_in(table[schema.ANSWER_KEY], value_set=keys))
+    rest = table.filter(is_other)
+    return rest if rest.num_rows < table.num_rows else None
 
 
 class _Segment:

@@ -7,16 +7,19 @@ crash in between leaves files that the next time finds.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from scp_ray.errors import ConfigError, IndexFormatError
 from scp_ray.protocols import ObjectStore, StoredObject
 from scp_ray.storage.keys import GENERATIONS, RUNS, SHARDS, STAGED
 from scp_ray.storage.manifest import read_manifest
+from scp_ray.storage.opening import is_on_s3
 from scp_ray.storage.publish import (
     Current,
     GenerationEntry,
     RetiredEntry,
     read_state,
+    require_fence,
     swap_current,
 )
 
@@ -69,7 +72,8 @@ def collect_garbage(store: ObjectStore, retention: Retention, fence: int | None)
     Raises:
         IndexFormatError: If there is no index, or a manifest that is kept cannot be read: then
             nothing is known to be garbage, and nothing is deleted.
-        PreconditionFailedError: If another run committed meanwhile.
+        PreconditionFailedError: If another run committed meanwhile, or took the lease over: what
+            was not deleted by then stays.
     """
     if retention.num_generations < 1:
         message = f"at least one generation is kept, not {retention.num_generations}"
@@ -84,6 +88,7 @@ def collect_garbage(store: ObjectStore, retention: Retention, fence: int | None)
         fenced = after.model_copy(update={"fence": fence})
         swap_current(store, fenced, state.version)
         for stored in garbage:
+            require_fence(store, fence)  # the next holder may build on what was garbage before
             store.delete(stored.key)
     return Collected(
         retired=retired,
@@ -92,6 +97,38 @@ def collect_garbage(store: ObjectStore, retention: Retention, fence: int | None)
         keys=[stored.key for stored in garbage],
         size_bytes=sum(stored.size_bytes for stored in garbage),
     )
+
+
+def unneeded_objects(store: ObjectStore, current: Current | None) -> Iterator[StoredObject]:
+    """Yield the files of shards and generations that no generation of ``CURRENT`` needs.
+
+    Retired generations count as long as they are on their list. Manifests come last: while one is
+    there, so are its files.
+
+    Raises:
+        IndexFormatError: If a manifest cannot be read: then nothing is known to be unneeded.
+    """
+    needed = {key for entry in _entries(current) for key in _needed(store, entry)}
+    for prefix in (SHARDS, GENERATIONS):
+        yield from (stored for stored in store.list(prefix) if stored.key not in needed)
+
+
+def abandoned_files(store: ObjectStore) -> list[Path]:
+    """Return what writers that were killed left half written in the folders of a local store.
+
+    No listing shows them, and a writer at work has such files too: ask under the lease. The files
+    that the lease itself writes lie beside the folders. In S3 there are none.
+    """
+    if is_on_s3(store.url):
+        return []
+    folders = Path(store.url).glob("[!.]*")
+    return sorted(path for folder in folders for path in folder.rglob(".*") if path.is_file())
+
+
+def _entries(current: Current | None) -> list[GenerationEntry]:
+    if current is None:
+        return []
+    return [*current.generations, *(one.entry for one in current.retired)]
 
 
 def _retire(current: Current, retention: Retention) -> tuple[Current, list[int]]:
@@ -109,11 +146,7 @@ def _retire(current: Current, retention: Retention) -> tuple[Current, list[int]]
 
 
 def _garbage(store: ObjectStore, after: Current, run_id: str) -> Iterator[StoredObject]:
-    """Yield what is to go, manifests last: while one is there, so are its files."""
-    entries = [*after.generations, *(one.entry for one in after.retired)]
-    needed = {key for entry in entries for key in _needed(store, entry)}
-    for prefix in (SHARDS, GENERATIONS):
-        yield from (stored for stored in store.list(prefix) if stored.key not in needed)
+    yield from unneeded_objects(store, after)
     for stored in store.list(RUNS):
         run, _, rest = stored.key.removeprefix(RUNS).partition("/")
         # Run ids begin with the time at which the run began.

@@ -25,6 +25,7 @@ from scp_ray.errors import (
     LeaseLostError,
     ObjectNotFoundError,
     PreconditionFailedError,
+    ScpRayError,
     StorageError,
 )
 from scp_ray.protocols import ObjectStore
@@ -175,6 +176,10 @@ def kept_alive(lease: Lease, lease_s: float) -> Iterator[None]:
 
     A heartbeat that the store fails is tried again at the next turn: should the store stay away for
     longer than the lease, another run may take over, and ``Lease.check`` says so.
+
+    Raises:
+        LeaseLostError: In place of what the block misses in the store, if another run took over:
+            it has then taken in and removed what this one staged.
     """
     ended = threading.Event()
 
@@ -191,6 +196,11 @@ def kept_alive(lease: Lease, lease_s: float) -> Iterator[None]:
     thread.start()
     try:
         yield
+    except PreconditionFailedError:
+        raise
+    except (StorageError, IndexFormatError) as error:
+        _blame_takeover(lease, error)
+        raise
     finally:
         ended.set()
         thread.join()
@@ -198,6 +208,15 @@ def kept_alive(lease: Lease, lease_s: float) -> Iterator[None]:
             lease.release()
         except StorageError as error:  # must not take the place of what ended the block
             _log.warning("the lease was not released: %s", error)
+
+
+def _blame_takeover(lease: Lease, error: ScpRayError) -> None:
+    try:
+        lease.beat()
+    except LeaseLostError as lost:
+        raise lost from error
+    except StorageError:
+        return
 
 
 def _taken(store: ObjectStore, run_id: str, fence: int, expected: str | None) -> Lease | None:

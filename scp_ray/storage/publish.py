@@ -129,8 +129,12 @@ def swap_current(store: ObjectStore, current: Current, expected: str | None) -> 
     """Replace ``CURRENT``, if it is still of the version that it was read with.
 
     Raises:
+        LeaseLostError: If a later holder of the lease had written it before it was read.
         PreconditionFailedError: If somebody changed it since.
     """
+    found, version = _read_current(store)
+    if version == expected:  # else the store refuses
+        _check_fence(store, found, current.fence)
     text = current.model_dump_json(indent=1) + "\n"
     store.compare_and_swap(CURRENT, text.encode(), expected=expected)
 
@@ -149,9 +153,7 @@ def write_fence(store: ObjectStore, fence: int) -> None:
     """
     while True:
         current, version = _read_current(store)
-        if current is not None and current.fence > fence:
-            message = f"{store.url}: another run took the index over meanwhile"
-            raise LeaseLostError(message)
+        _check_fence(store, current, fence)
         if current is None:
             current = Current(
                 format_version=FORMAT_VERSION, generation=0, fence=fence, generations=[]
@@ -161,6 +163,21 @@ def write_fence(store: ObjectStore, fence: int) -> None:
         except PreconditionFailedError:  # the earlier holder committed just now
             continue
         return
+
+
+def require_fence(store: ObjectStore, fence: int) -> None:
+    """Stop a holder of the lease that a later one has replaced.
+
+    Raises:
+        LeaseLostError: If a later holder has raised the fence in ``CURRENT``.
+    """
+    _check_fence(store, _read_current(store)[0], fence)
+
+
+def _check_fence(store: ObjectStore, found: Current | None, fence: int) -> None:
+    if found is not None and found.fence > fence:
+        message = f"{store.url}: another run took the index over meanwhile"
+        raise LeaseLostError(message)
 
 
 def load_current(store: ObjectStore) -> Manifest:

@@ -136,6 +136,25 @@ class S3ObjectStore:
         """Say whether there is no object, from the first page of the list."""
         return self._do("", lambda client: next(self._pages(client, ""), None) is None)
 
+    def keeps_old_versions(self) -> bool:
+        """Say whether what is deleted or replaced below the prefix stays as an old version.
+
+        So it is while the bucket has versioning enabled, and where it is suspended and there are
+        old versions from before.
+        """
+        return self._do("", self._has_versioning)
+
+    def _has_versioning(self, client: Any) -> bool:  # noqa: ANN401
+        status = client.get_bucket_versioning(Bucket=self._bucket).get("Status")
+        if status != "Suspended":
+            return bool(status == "Enabled")
+        pages = client.get_paginator("list_object_versions")
+        return any(
+            page.get("DeleteMarkers")
+            or not all(one["IsLatest"] for one in page.get("Versions", []))
+            for page in pages.paginate(Bucket=self._bucket, Prefix=self._root)
+        )
+
     def delete(self, key: str) -> None:
         """Remove an object; no error if there is none."""
         try:

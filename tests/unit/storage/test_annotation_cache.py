@@ -6,7 +6,11 @@ import logging
 import pytest
 
 from scp_ray.errors import StorageError
-from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.storage.annotation_cache import (
+    StoredAnnotationCache,
+    forget_answers,
+    parts_with,
+)
 from scp_ray.testing import MemoryObjectStore
 
 FINGERPRINT = "f" * 64
@@ -103,3 +107,30 @@ def test_a_store_that_fails_loses_no_answer(store: MemoryObjectStore) -> None:
     failing.is_down = False
     cache.flush()
     assert StoredAnnotationCache(failing, FINGERPRINT).get(key(1)) == "answer"
+
+
+def test_forgotten_answers_are_in_no_part_of_any_model(store: MemoryObjectStore) -> None:
+    for fingerprint in (FINGERPRINT, "e" * 64):
+        cache = StoredAnnotationCache(store, fingerprint)
+        for number in range(10):
+            cache.put(key(number), str(number))
+            if number in {3, 9}:
+                cache.flush()
+    kept = {stored.key for stored in store.list()}
+    gone = forget_answers(store, [key(4), key(9), key(77)])
+    assert len(gone) == 2
+    assert parts_with(store, [key(4), key(9)]) == []
+    assert len(kept & {stored.key for stored in store.list()}) == 2
+    cache = StoredAnnotationCache(store, FINGERPRINT)
+    found = [number for number in range(10) if cache.get(key(number)) == str(number)]
+    assert found == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert forget_answers(store, [key(4)]) == []
+
+
+def test_a_part_with_nothing_else_goes_and_so_does_a_damaged_one(store: MemoryObjectStore) -> None:
+    cache = StoredAnnotationCache(store, FINGERPRINT)
+    cache.put(key(1), "answer")
+    cache.flush()
+    store.write(f"annotations/{FINGERPRINT}/{'0' * 64}.parquet", b"damaged")
+    assert len(forget_answers(store, [key(1)])) == 2
+    assert list(store.list()) == []
