@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from scp_ray.records import AnnotatedDocument, Cnm
+from scp_ray.records import AnnotatedDocument, AnnotationUsage, Cnm
 
 Float32Array: TypeAlias = npt.NDArray[np.float32]
 Float64Array: TypeAlias = npt.NDArray[np.float64]
@@ -166,6 +166,17 @@ class Annotator(Protocol):
             EngineDeadError: If the engine behind it has ended.
             ModelUnreachableError: If the model leaves many requests in a row unanswered.
             CallLimitError: If the calls that it may make are used up.
+        """
+        ...
+
+    def ask_ahead(self, pieces: Sequence[Sequence[str]]) -> AnnotationUsage:
+        """Get what the pairs of pieces of documents need into the annotation cache.
+
+        Whoever annotates one of these documents then finds it there; what is not answered is left
+        to it. Without a language model there is nothing to get.
+
+        Raises:
+            EngineDeadError, ModelUnreachableError, CallLimitError: As ``annotate``.
         """
         ...
 

@@ -8,6 +8,8 @@ The only file that spells column names. A table from elsewhere goes through ``en
     INPUTS      one file of the corpus     nowhere; passes to the inventory
     LOCATORS    one document to be done    nowhere; passes to the first stage
     WORK        one document in the flow   nowhere; passes between the stages
+    PIECES      a piece of a document      nowhere; passes to the annotators
+    ASKED       a piece, answered          nowhere; comes back to the driver
     OUTCOMES    one document, done         nowhere; all that comes back to the driver
     BUILDS      one shard to be built      nowhere; passes to the build
     DESCRIPTION the encoder                nowhere; comes back to the driver
@@ -79,6 +81,7 @@ CHUNK_FREQUENCY = "chunk_frequency"
 ANSWER_KEY = "key"
 ANSWER = "answer"
 USAGE = "usage"
+CHUNKS = "chunks"
 
 
 def _required(name: str, kind: pa.DataType) -> Field:
@@ -99,6 +102,15 @@ _USAGE = pa.struct(
     [_required(field.name, pa.int64()) for field in dataclasses.fields(AnnotationUsage)]
 )
 _FAILURE = [_nullable(REASON, pa.string()), _nullable(DETAIL, pa.string())]
+
+PIECES = pa.schema(
+    [
+        _required(DOC_ID, pa.string()),
+        _required(CHUNKS, pa.large_list(pa.large_string())),
+    ]
+)
+
+ASKED = pa.schema([_required(DOC_ID, pa.string()), _required(USAGE, _USAGE)])
 
 INPUTS = pa.schema(
     [

@@ -100,6 +100,8 @@ class LlmConfig(Section):
         model: Its name, or the folder of a model for ``vllm``.
         revision: Its revision; change it when another model goes by the same name.
         lookahead: Continuity decisions of a document that wait at once.
+        piece_chunks: A document of more chunks is cut into pieces of that many, which all engines
+            share.
         max_calls: Most calls of a run; 0 = any number.
         timeout_s: Most seconds that one request may take.
     """
@@ -107,6 +109,7 @@ class LlmConfig(Section):
     model: str | None = None
     revision: str | None = None
     lookahead: Annotated[int, Field(ge=1, le=1024)] = 16
+    piece_chunks: Annotated[int, Field(ge=16)] = 1024
     max_calls: Annotated[int, Field(ge=0)] = 0
     timeout_s: Annotated[float, Field(gt=0.0)] = 120.0
 

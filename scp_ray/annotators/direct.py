@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from scp_ray.errors import AnnotationError
-from scp_ray.records import AnnotatedDocument, AnnotationUsage, ChunkAnnotation
+from scp_ray.records import NO_USAGE, AnnotatedDocument, AnnotationUsage, ChunkAnnotation
 
 
 class DirectAnnotator:
@@ -19,6 +19,11 @@ class DirectAnnotator:
     def annotate(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
         """Annotate the chunks of each document."""
         return [self._annotated(chunks) for chunks in documents]
+
+    def ask_ahead(self, pieces: Sequence[Sequence[str]]) -> AnnotationUsage:
+        """Ask nobody."""
+        del pieces
+        return NO_USAGE
 
     def close(self) -> None:
         """Have nothing to end."""

@@ -1,16 +1,19 @@
 """CHOP with a language model: many documents at once, each folded in the order of its chunks."""
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules
-from scp_ray.chop.annotate import annotate_document
+from scp_ray.chop.annotate import annotate_document, ask_pairs
 from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
 from scp_ray.protocols import AnnotationCache, TextGenerator
-from scp_ray.records import AnnotatedDocument
+from scp_ray.records import NO_USAGE, AnnotatedDocument, AnnotationUsage
 
+_log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
 FLUSH_S = 10.0
@@ -71,16 +74,18 @@ class LlmAnnotator:
             EngineDeadError, ModelUnreachableError, CallLimitError: As the port says; answers that
                 came before are kept.
         """
-        with self._turn:
-            self._num_waiting += 1
-        try:
-            return self._run(self._annotated(documents))
-        finally:
-            with self._turn:
-                self._num_waiting -= 1
-                is_idle = not self._num_waiting
-            if is_idle:  # nothing may follow: the actor is ended without notice
-                self._cache.flush()
+        with self._flushed():
+            return self._run(_all(self._annotate_one(chunks) for chunks in documents))
+
+    def ask_ahead(self, pieces: Sequence[Sequence[str]]) -> AnnotationUsage:
+        """Get what the pairs of pieces need into the cache, all at once.
+
+        Raises:
+            EngineDeadError, ModelUnreachableError, CallLimitError: As the port says.
+        """
+        with self._flushed():
+            usages = self._run(_all(self._ask_one(chunks) for chunks in pieces))
+        return sum(usages, NO_USAGE)
 
     def close(self) -> None:
         """End the model and the thread; no call may follow."""
@@ -96,13 +101,29 @@ class LlmAnnotator:
     def _run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
-    async def _annotated(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
+    @contextmanager
+    def _flushed(self) -> Iterator[None]:
+        """Flush the cache when no other call is left: the actor may be ended without notice."""
+        with self._turn:
+            self._num_waiting += 1
         try:
-            async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(self._annotate_one(chunks)) for chunks in documents]
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
-        return [task.result() for task in running]
+            yield
+        finally:
+            with self._turn:
+                self._num_waiting -= 1
+                is_idle = not self._num_waiting
+            if is_idle:
+                self._cache.flush()
+
+    async def _ask_one(self, chunks: Sequence[str]) -> AnnotationUsage:
+        modules = LlmModules(self._answers)
+        try:
+            await ask_pairs(chunks, modules, modules, lookahead=self._lookahead)
+        except (EngineDeadError, ModelUnreachableError):
+            raise
+        except GenerationError as error:
+            _log.warning("a piece of a document is left to its annotator: %s", error)
+        return modules.usage
 
     async def _annotate_one(self, chunks: Sequence[str]) -> AnnotatedDocument:
         modules = LlmModules(self._answers)
@@ -124,6 +145,16 @@ class LlmAnnotator:
         while True:
             await asyncio.sleep(FLUSH_S)
             await asyncio.to_thread(self._cache.flush)
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:
+    """Do all at once; the first failure ends the others and is raised."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(one) for one in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in running]
 
 
 async def _made(make_generator: Callable[[], TextGenerator]) -> TextGenerator:

@@ -98,6 +98,8 @@ class Answers:
         self._limit = limit
         self._pending: dict[bytes, asyncio.Event] = {}
         self._unanswered = 0
+        self._num_asking = 0
+        self._nobody_asks = asyncio.Event()
 
     async def answer(
         self,
@@ -154,8 +156,9 @@ class Answers:
         return None
 
     async def _ask(self, request: GenerationRequest, counts: Counter[str]) -> str:
-        self._limit.take()
+        await self._take_call()
         counts["llm_calls"] += 1
+        self._num_asking += 1
         try:
             generation = await self._generator.generate(request)
         except (EngineDeadError, RequestRefusedError):
@@ -166,11 +169,25 @@ class Answers:
                 message = f"{self._unanswered} requests in a row were not answered: {error}"
                 raise ModelUnreachableError(message) from error
             raise
+        finally:
+            self._num_asking -= 1
+            if not self._num_asking:
+                self._nobody_asks.set()
         self._unanswered = 0
         counts["prompt_tokens"] += generation.prompt_tokens
         counts["cached_prompt_tokens"] += generation.cached_prompt_tokens
         counts["output_tokens"] += generation.output_tokens
         return generation.text
+
+    async def _take_call(self) -> None:
+        """Count a call; where there is none left, let those come back that were paid."""
+        try:
+            self._limit.take()
+        except CallLimitError:
+            if self._num_asking:
+                self._nobody_asks.clear()
+                await self._nobody_asks.wait()
+            raise
 
 
 class LlmModules:

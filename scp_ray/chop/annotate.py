@@ -50,13 +50,42 @@ async def annotate_document(
     """
     if not chunks:
         return []
-    windows = -(-(len(chunks) - 1) // PAIRS_PER_WINDOW)
-    free = asyncio.Semaphore(lookahead * max(windows, 1))
-    decisions = [True] * (len(chunks) - 1)
-    cnms: dict[int, Cnm] = {}
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(extractor.extract_cnm(chunks[0]))
+            pairs = tasks.create_task(ask_pairs(chunks, extractor, decider, lookahead=lookahead))
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+    decisions, cnms = pairs.result()
+    cnms[0] = first.result()
+    return fold(decisions, cnms, document_fallback=document_fallback)
 
-    async def extract(start: int) -> None:
-        cnms[start] = await extractor.extract_cnm(chunks[start])
+
+async def ask_pairs(
+    chunks: Sequence[str],
+    extractor: CnmExtractor,
+    decider: ContinuityDecider,
+    *,
+    lookahead: int,
+) -> tuple[list[bool], dict[int, Cnm]]:
+    """Ask all that the pairs of some neighbouring chunks need: no more than the first lacks.
+
+    Args:
+        chunks: A document or a piece of one, in chunk order.
+        extractor: See ``annotate_document``.
+        decider: See ``annotate_document``.
+        lookahead: See ``annotate_document``.
+
+    Returns:
+        The decision of each pair, and the CNMs of the spans that start within, by index.
+
+    Raises:
+        ScpRayError: As ``annotate_document``.
+    """
+    decisions = [True] * max(len(chunks) - 1, 0)
+    windows = -(-len(decisions) // PAIRS_PER_WINDOW)
+    free = asyncio.Semaphore(lookahead * max(windows, 1))
+    cnms: dict[int, Cnm] = {}
 
     async def decide(pair: int) -> None:
         try:
@@ -64,17 +93,16 @@ async def annotate_document(
         finally:
             free.release()
         if not decisions[pair]:
-            await extract(pair + 1)
+            cnms[pair + 1] = await extractor.extract_cnm(chunks[pair + 1])
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(extract(0))
             for pair in range(len(decisions)):
                 await free.acquire()
                 tasks.create_task(decide(pair))
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
-    return fold(decisions, cnms, document_fallback=document_fallback)
+    return decisions, cnms
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 
 import pyarrow as pa
@@ -116,6 +116,43 @@ class AnnotateStage:
             for item, document in zip(usable, annotated, strict=True)
         ]
         yield items_to_table([*done, *(item for item in items if item.failure)])
+
+    def close(self) -> None:
+        """End the annotator."""
+        self._annotator.close()
+
+
+class CutStage:
+    """Cuts the chunks of long documents into pieces that share a chunk with the next one."""
+
+    def __init__(self, piece_chunks: int) -> None:
+        self._piece_chunks = piece_chunks
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        """Take ``WORK`` and yield ``PIECES``, one table a piece; of short documents none."""
+        for item in items_from_table(batch):
+            chunks = item.chunk_texts
+            if len(chunks) <= self._piece_chunks:
+                continue
+            for start in range(0, len(chunks) - 1, self._piece_chunks):
+                piece = chunks[start : start + self._piece_chunks + 1]
+                row = {schema.DOC_ID: item.doc_id, schema.CHUNKS: piece}
+                yield pa.Table.from_pylist([row], schema=schema.PIECES)
+
+
+class AskAheadStage:
+    """Fills the annotation cache for pieces of documents."""
+
+    def __init__(self, settings: Settings, index: str, num_actors: int) -> None:
+        open_cache = partial(StoredAnnotationCache, open_store(index))
+        self._annotator = make_annotator(settings, open_cache, num_actors)
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        """Take ``PIECES`` and yield ``ASKED``, one row for the whole batch."""
+        pieces: list[list[str]] = [row[schema.CHUNKS] for row in batch.to_pylist()]
+        usage = self._annotator.ask_ahead(pieces)
+        row = {schema.DOC_ID: batch[schema.DOC_ID][0].as_py(), schema.USAGE: asdict(usage)}
+        yield pa.Table.from_pylist([row], schema=schema.ASKED)
 
     def close(self) -> None:
         """End the annotator."""

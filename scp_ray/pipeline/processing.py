@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,13 @@ from scp_ray.config import Settings
 from scp_ray.errors import QuarantineReason, RowAccountingError
 from scp_ray.pipeline.embed_stage import EmbedStage, StagingTarget
 from scp_ray.pipeline.executor import Executor, StageSpec
-from scp_ray.pipeline.front_stages import AnnotateStage, InventoryStage, ReadStage
+from scp_ray.pipeline.front_stages import (
+    AnnotateStage,
+    AskAheadStage,
+    CutStage,
+    InventoryStage,
+    ReadStage,
+)
 from scp_ray.pipeline.plan import Locator, Quarantined, locators_table
 from scp_ray.pipeline.pools import ANNOTATE_POOL, EMBED_POOL, INVENTORY_TASK, READ_POOL
 from scp_ray.pipeline.report import Progress
@@ -125,6 +131,45 @@ def process_documents(
         meter.advance(done)
     _check_accounts(todo, processed)
     return processed
+
+
+def ask_ahead(
+    executor: Executor,
+    corpus: str,
+    todo: Sequence[Locator],
+    target: StagingTarget,
+    settings: Settings,
+    progress: Progress,
+) -> AnnotationUsage:
+    """Have all annotators together ask a language model about the long documents.
+
+    A document is annotated by one actor, in the order of its chunks. What that one will ask about
+    a long document is asked here, by all of them, and found in the annotation cache then.
+
+    Returns:
+        What was paid; the decisions are counted when the documents are annotated.
+    """
+    least = settings.llm.piece_chunks * settings.chunking.chunk_size_tokens  # a byte a token
+    long = [locator for locator in todo if locator.size_bytes > least]
+    if not settings.chop.annotator.needs_llm or executor.num_annotators == 1 or not long:
+        return NO_USAGE
+    progress(f"asking ahead about {len(long)} long documents")
+    annotate = partial(AskAheadStage, settings, target.index, executor.num_annotators)
+    stages = [
+        StageSpec(
+            "read",
+            partial(ReadStage, corpus, settings, target.encoder.max_tokens),
+            1,
+            READ_POOL,
+        ),
+        StageSpec("cut", partial(CutStage, settings.llm.piece_chunks), 1, READ_POOL),
+        StageSpec("ask ahead", annotate, 1, ANNOTATE_POOL),
+    ]
+    usage = NO_USAGE
+    for asked in executor.run(locators_table(long, settings.index.num_shards), stages):
+        for row in asked.to_pylist():
+            usage += AnnotationUsage(**row[schema.USAGE])
+    return replace(usage, decisions=0, extractions=0, cache_hits=0)
 
 
 def _batch_documents(todo: Sequence[Locator], settings: Settings) -> int:

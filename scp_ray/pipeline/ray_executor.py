@@ -58,6 +58,15 @@ class RayExecutor:
         """
         if not rows.num_rows:
             return
+        try:
+            yield from self._outcomes(rows, stages)
+        except RayError as error:
+            _raise_cause(error)
+            if isinstance(error, RayTaskError):  # what the code of a stage raised
+                raise
+            raise self._cluster_error(stages, error) from error
+
+    def _outcomes(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
         block_rows = max(stages[0].batch_rows, -(-rows.num_rows // _MAX_BLOCKS))
         blocks = [rows.slice(start, block_rows) for start in range(0, rows.num_rows, block_rows)]
         dataset: ray.data.Dataset = ray.data.from_arrow(list[pa.Table | bytes](blocks))
@@ -66,13 +75,7 @@ class RayExecutor:
         batches: Iterable[Any] = dataset.iter_batches(
             batch_size=None, batch_format="pyarrow", prefetch_batches=0
         )
-        try:
-            yield from batches
-        except RayError as error:
-            _raise_cause(error)
-            if isinstance(error, RayTaskError):  # what the code of a stage raised
-                raise
-            raise self._cluster_error(stages, error) from error
+        yield from batches
 
     def _cluster_error(self, stages: list[StageSpec], error: RayError) -> ClusterError:
         names = ", ".join(spec.name for spec in stages)

@@ -29,7 +29,7 @@ from scp_ray.pipeline.plan import (
     PublishedDocument,
 )
 from scp_ray.pipeline.preparation import IndexRequest, Preparation, prepare
-from scp_ray.pipeline.processing import Processed, process_documents
+from scp_ray.pipeline.processing import Processed, ask_ahead, process_documents
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
 from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
@@ -150,7 +150,7 @@ class _Run:
             prepared.fingerprint,
             prepared.encoder,
         )
-        processed = process_documents(
+        work = (
             self._executor,
             self._request.corpus,
             remaining,
@@ -158,6 +158,9 @@ class _Run:
             self._request.settings,
             self._progress,
         )
+        asked_ahead = ask_ahead(*work)
+        processed = process_documents(*work)
+        processed.usage += asked_ahead
         self._count(processed, adopted)
         processed.staged.update(adopted)
         return processed

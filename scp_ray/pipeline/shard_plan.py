@@ -133,8 +133,8 @@ def _shape(index_settings: Mapping[str, object]) -> list[object]:
 def _is_unchanged(content: ShardContent, entry: ShardEntry, min_recall: float) -> bool:
     if entry.recall < min_recall:  # the floor was raised since: build and audit it again
         return False
-    if content.staged or len(content.kept) != 1:
+    if content.staged or set(content.kept) != {entry.shard_id}:
         return False
-    kept = content.kept.get(entry.shard_id, {})
+    kept = content.kept[entry.shard_id]
     is_renamed = any(doc_id != document.doc_id for doc_id, document in kept.items())
     return not is_renamed and len(kept) == entry.num_documents
