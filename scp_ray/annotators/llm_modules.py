@@ -97,7 +97,7 @@ class Answers:
         self._cache = cache
         self._limit = limit
         self._pending: dict[bytes, asyncio.Event] = {}
-        self._unanswered = 0
+        self._unanswered = Counter[bytes]()
         self._num_asking = 0
         self._nobody_asks = asyncio.Event()
 
@@ -161,23 +161,28 @@ class Answers:
         self._num_asking += 1
         try:
             generation = await self._generator.generate(request)
-        except (EngineDeadError, RequestRefusedError):
+        except EngineDeadError:
             raise
         except GenerationError as error:
-            self._unanswered += 1
-            if self._unanswered >= _MAX_UNANSWERED:
-                message = f"{self._unanswered} requests in a row were not answered: {error}"
-                raise ModelUnreachableError(message) from error
+            self._count_unanswered(request, error)
             raise
         finally:
             self._num_asking -= 1
             if not self._num_asking:
                 self._nobody_asks.set()
-        self._unanswered = 0
+        self._unanswered[_kind(request)] = 0
         counts["prompt_tokens"] += generation.prompt_tokens
         counts["cached_prompt_tokens"] += generation.cached_prompt_tokens
         counts["output_tokens"] += generation.output_tokens
         return generation.text
+
+    def _count_unanswered(self, request: GenerationRequest, error: GenerationError) -> None:
+        """Stop where no request of a kind is answered: it is the server then, not a document."""
+        self._unanswered[_kind(request)] += 1
+        num_in_a_row = self._unanswered[_kind(request)]
+        if num_in_a_row >= _MAX_UNANSWERED:
+            message = f"{num_in_a_row} requests in a row were not answered: {error}"
+            raise ModelUnreachableError(message) from error
 
     async def _take_call(self) -> None:
         """Count a call; where there is none left, let those come back that were paid."""
@@ -188,6 +193,10 @@ class Answers:
                 self._nobody_asks.clear()
                 await self._nobody_asks.wait()
             raise
+
+
+def _kind(request: GenerationRequest) -> bytes:
+    return _DECISION if request.choices else _EXTRACTION
 
 
 class LlmModules:

@@ -72,6 +72,7 @@ class VllmGenerator:
     async def close(self) -> None:
         """End the engine and its processes; no call may follow."""
         self._engine.shutdown()
+        del self._engine  # it would try to shut down again when the process ends, and complain
         self._guard.release()
         await asyncio.sleep(0)  # its tasks see that they are cancelled
 

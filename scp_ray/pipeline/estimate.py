@@ -1,6 +1,6 @@
 """What a run would cost, from its plan and a sample of the documents that it would do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,7 +9,7 @@ from scp_ray.config import Settings
 from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import ReadStage
 from scp_ray.pipeline.llm_estimate import LlmCost, llm_cost
-from scp_ray.pipeline.plan import DocumentState, Locator, locators_table
+from scp_ray.pipeline.plan import DocumentState, Locator, PublishedDocument, locators_table
 from scp_ray.pipeline.pools import READ_POOL
 from scp_ray.pipeline.preparation import IndexRequest, Preparation
 from scp_ray.pipeline.shard_plan import reusable_shards, shard_contents
@@ -27,7 +27,7 @@ class CostEstimate:
 
     Attributes:
         documents: Documents by state.
-        shards_touched: Shards that would be built.
+        shards_touched: Shards that would be built, if no document fails after it was read.
         num_shards: All shards.
         chunks: Chunks that would be annotated and embedded.
         embedding_tokens: Their tokens, without prefixes.
@@ -57,7 +57,7 @@ def estimate_cost(executor: Executor, request: IndexRequest, prepared: Preparati
     num_chunks = round(counted.chunks * scale)
     return CostEstimate(
         documents={str(state): prepared.plan.count(state) for state in DocumentState},
-        shards_touched=_shards_touched(prepared, settings),
+        shards_touched=_shards_touched(prepared, settings, counted.failed),
         num_shards=settings.index.num_shards,
         chunks=num_chunks,
         embedding_tokens=round(counted.tokens * scale),
@@ -72,6 +72,7 @@ class _Counted:
     chunks: int
     tokens: int
     llm: LlmCost
+    failed: frozenset[str]
 
 
 def _count(
@@ -89,6 +90,7 @@ def _count(
         chunks=sum(len(item.spans) for item in items),
         tokens=sum(span.num_tokens for item in items for span in item.spans),
         llm=_llm_cost(items, request),
+        failed=frozenset(item.doc_id for item in items if item.failure),
     )
 
 
@@ -100,8 +102,22 @@ def _llm_cost(items: Iterable[WorkItem], request: IndexRequest) -> LlmCost:
     return llm_cost((item.chunk_texts for item in items), cache)
 
 
-def _shards_touched(prepared: Preparation, settings: Settings) -> int:
-    staged = {locator.doc_id: StagedDocument("", 0) for locator in prepared.plan.todo}
-    contents = shard_contents(staged, prepared.plan.unchanged, settings.index.num_shards)
+def _shards_touched(prepared: Preparation, settings: Settings, failed: Set[str]) -> int:
+    staged = {
+        locator.doc_id: StagedDocument("", 0)
+        for locator in prepared.plan.todo
+        if locator.doc_id not in failed
+    }
+    quarantined = {problem.doc_id for problem in prepared.plan.quarantined}
+    kept = prepared.plan.unchanged | _previous_versions(prepared, failed | quarantined)
+    contents = shard_contents(staged, kept, settings.index.num_shards)
     reusable = reusable_shards(contents, prepared.state.manifest, settings)
     return len(contents) - len(reusable)
+
+
+def _previous_versions(prepared: Preparation, failed: Set[str]) -> dict[str, PublishedDocument]:
+    """Return what the index keeps of documents that fail."""
+    manifest = prepared.state.manifest
+    if manifest is None or manifest.encoder.revision != prepared.encoder.revision:
+        return {}
+    return {doc_id: row for doc_id, row in prepared.published.items() if doc_id in failed}

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from scp_ray.errors import ChecksumError, ObjectNotFoundError
+from scp_ray.errors import ChecksumError, ObjectNotFoundError, StorageError
 from scp_ray.protocols import ObjectStore
 
 
@@ -46,6 +46,7 @@ def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], ca
 
     Raises:
         ChecksumError: If a file is missing or its bytes are others; the file is named.
+        StorageError: If it, or its place in the cache, cannot be read or written.
     """
     target = cache / folder
     for name, sha256 in files.items():
@@ -61,6 +62,9 @@ def fetch_verified(store: ObjectStore, folder: str, files: Mapping[str, str], ca
         except ObjectNotFoundError as error:
             message = f"{store.url}/{key}: missing"
             raise ChecksumError(message) from error
+        except OSError as error:
+            message = f"{store.url}/{key}: {error.strerror} ({error.filename or cache})"
+            raise StorageError(message) from error
     return target
 
 

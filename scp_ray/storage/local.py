@@ -71,7 +71,9 @@ class LocalObjectStore:
     def local_path(self, key: str) -> Path | None:
         """Return the object's own file."""
         path = self._path(key)
-        if not path.is_file():
+        with _typed_errors(key):
+            is_file = path.is_file()
+        if not is_file:
             raise _not_found(key)
         return path
 

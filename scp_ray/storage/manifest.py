@@ -6,10 +6,36 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from scp_ray.errors import IndexFormatError, StorageError
 from scp_ray.protocols import ObjectStore
+from scp_ray.sections import IndexConfig
 from scp_ray.storage.checksums import read_verified
-from scp_ray.storage.keys import MANIFEST_FILE, TERMS_FILE, checked_key, generation_folder
+from scp_ray.storage.keys import (
+    CURRENT,
+    MANIFEST_FILE,
+    TERMS_FILE,
+    checked_key,
+    generation_folder,
+    shard_folder,
+)
 
 FORMAT_VERSION = 2
+
+# Every file that is opened has to be among those whose checksums are compared.
+SHARD_FILES = frozenset(
+    {
+        "chunks.arrow",
+        "documents.parquet",
+        "index.faiss",
+        "nodes.npy",
+        "lexical.terms.arrow",
+        "lexical.rows.npy",
+        "lexical.counts.npy",
+        "lexical.dense.npy",
+        "lexical.lengths.npy",
+    }
+)
+
+# What a query needs to know of how the index was made.
+_NEEDED_SETTINGS = frozenset({"num_shards", "ef_search", "stemmer", "search"})
 
 Count = Annotated[int, Field(ge=0)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -43,7 +69,7 @@ class ShardEntry(_Stored):
     files: dict[str, StoredFile]
     num_documents: Count
     num_chunks: Count
-    recall: float
+    recall: Annotated[float, Field(ge=0.0, le=1.0)]
 
     @property
     def checksums(self) -> dict[str, str]:
@@ -54,6 +80,14 @@ class ShardEntry(_Stored):
     def size_bytes(self) -> int:
         """Bytes of all files."""
         return sum(file.size_bytes for file in self.files.values())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has no document, or all files in the folder that their content names."""
+        if self.folder is None:
+            return not (self.files or self.num_documents or self.num_chunks)
+        named_by_content = shard_folder(self.shard_id, self.checksums)
+        return self.files.keys() == SHARD_FILES and self.folder == named_by_content
 
 
 class EncoderEntry(_Stored):
@@ -135,6 +169,19 @@ class Manifest(_Stored):
         shards = {shard.folder: shard.files for shard in self.shards if shard.folder is not None}
         return {self.folder: {TERMS_FILE: self.terms.file}, **shards}
 
+    @property
+    def index_config(self) -> IndexConfig:
+        """How the index was made, as far as this version knows such settings.
+
+        Raises:
+            ValidationError: If a value is missing or out of range.
+        """
+        stored = self.settings.get("index")
+        if not isinstance(stored, dict) or not stored.keys() >= _NEEDED_SETTINGS:
+            return IndexConfig.model_validate(None)
+        known = IndexConfig.model_fields.keys() & stored.keys()
+        return IndexConfig.model_validate({name: stored[name] for name in known})
+
     def to_json(self) -> bytes:
         """Return the bytes that are stored."""
         return (self.model_dump_json(indent=1) + "\n").encode()
@@ -145,23 +192,52 @@ def read_manifest(store: ObjectStore, key: str, sha256: str) -> Manifest:
 
     Raises:
         ChecksumError: If its bytes are not those that ``CURRENT`` names.
-        IndexFormatError: If it is of a newer format, or malformed.
+        IndexFormatError: If it is of a newer format, malformed, or contradicts itself.
     """
-    data = read_verified(store, checked_key(key), sha256)
-    check_format_version(store, data)
+    try:
+        checked_key(key)
+    except StorageError as error:
+        message = f"{store.url}/{CURRENT}: malformed: {error}"
+        raise IndexFormatError(message) from error
+    data = read_verified(store, key, sha256)
+    check_format_version(store, data, key)
     try:
         manifest = Manifest.model_validate_json(data)
-        for shard in manifest.shards:
-            for name in shard.files:
-                checked_key(f"{shard.folder}/{name}")
-    except (ValidationError, StorageError) as error:
+        _ = manifest.index_config
+    except ValidationError as error:
         message = f"{store.url}/{key}: malformed manifest: {error}"
         raise IndexFormatError(message) from error
+    contradiction = _contradiction(manifest, key)
+    if contradiction is not None:
+        message = f"{store.url}/{key}: malformed manifest: {contradiction}"
+        raise IndexFormatError(message)
     return manifest
 
 
-def check_format_version(store: ObjectStore, data: bytes) -> None:
+def _contradiction(manifest: Manifest, key: str) -> str | None:
+    """Return what in a manifest cannot be, or None."""
+    if manifest.key != key:
+        return f"it is that of {manifest.key}"
+    if [shard.shard_id for shard in manifest.shards] != list(range(len(manifest.shards))):
+        return "its shards are not numbered from 0 on"
+    for shard in manifest.shards:
+        if not shard.is_whole:
+            return f"shard {shard.shard_id} does not have the files of a shard in its folder"
+    for field in ("num_documents", "num_chunks"):
+        told = getattr(manifest, field)
+        total = sum(getattr(shard, field) for shard in manifest.shards)
+        if total != told:
+            return f"{field} is {told}, its shards have {total}"
+    return None
+
+
+def check_format_version(store: ObjectStore, data: bytes, key: str = CURRENT) -> None:
     """Refuse a stored object of another format, by name.
+
+    Args:
+        store: Where it is.
+        data: Its bytes.
+        key: Its key.
 
     Raises:
         IndexFormatError: If the format is newer than this version reads, or not stated.
@@ -169,11 +245,11 @@ def check_format_version(store: ObjectStore, data: bytes) -> None:
     try:
         version = _FormatVersion.model_validate_json(data).format_version
     except ValidationError as error:
-        message = f"{store.url}: not an index of scp_ray, no format version found"
+        message = f"{store.url}/{key}: not an index of scp_ray, no format version found"
         raise IndexFormatError(message) from error
     if version != FORMAT_VERSION:
         message = (
-            f"{store.url} has index format {version}; this version of scp_ray reads format "
+            f"{store.url}/{key} has index format {version}; this version of scp_ray reads format "
             f"{FORMAT_VERSION}. Use the version that wrote it, or build the index again"
         )
         raise IndexFormatError(message)

@@ -103,21 +103,29 @@ def test_what_was_not_answered_is_raised_and_may_be_asked_again(kind: type[Excep
     assert extract(one).model == "Ostra K1"
 
 
-def test_a_model_that_answers_nothing_any_more_is_told_from_a_bad_document() -> None:
-    def down(_request: GenerationRequest) -> str:
-        message = "connection refused"
-        raise GenerationError(message)
+@pytest.mark.parametrize("kind", [GenerationError, RequestRefusedError])
+def test_a_model_that_answers_no_request_of_a_kind_stops_the_run(kind: type[Exception]) -> None:
+    def half_down(request: GenerationRequest) -> str:
+        if request.choices:
+            return "TRUE"
+        message = "no such format"
+        raise kind(message)
 
-    one, generator, _ = modules(down)
-    with pytest.raises(ModelUnreachableError, match=r"in a row.*connection refused"):
+    one, generator, _ = modules(half_down)
+
+    async def ask_all() -> None:
         for number in range(1000):
+            await one.decide_continuity(str(number), "next")
             try:
-                extract(one, str(number))
+                await one.extract_cnm(str(number))
             except ModelUnreachableError:
                 raise
             except GenerationError:
                 continue
-    assert len(generator.requests) < 100
+
+    with pytest.raises(ModelUnreachableError, match=r"in a row.*no such format"):
+        asyncio.run(ask_all())
+    assert len(generator.requests) < 200
 
 
 def test_no_more_calls_than_allowed() -> None:
