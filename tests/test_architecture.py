@@ -17,7 +17,7 @@ MAX_FUNCTION_LINES = 60
 ALLOWED_AT_THE_ROOT = {
     "ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
     "benchmarks", "cluster.yaml", "deploy", "docs", "examples", "jobs", "pyproject.toml",
-    "requirements.lock", "scp_ray", "serve_config.yaml", "tests",
+    "requirements-gpu.lock", "requirements.lock", "scp_ray", "serve_config.yaml", "tests",
 }  # fmt: skip
 
 

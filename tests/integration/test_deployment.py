@@ -354,8 +354,11 @@ def test_follower_of_a_deleted_run_fails(
     assert "was deleted" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.gpu"])
-def test_image_copies_what_exists_and_is_not_ignored(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "lock"),
+    [("Dockerfile", "requirements.lock"), ("Dockerfile.gpu", "requirements-gpu.lock")],
+)
+def test_image_copies_what_exists_and_is_not_ignored(name: str, lock: str) -> None:
     ignored = (DOCKER / f"{name}.dockerignore").read_text().splitlines()
     sources = [
         source
@@ -363,10 +366,21 @@ def test_image_copies_what_exists_and_is_not_ignored(name: str) -> None:
         if instruction == "COPY"
         for source in rest.split()[:-1]
     ]
-    assert {"requirements.lock", "scp_ray", "jobs"} <= set(sources)
+    assert {lock, "scp_ray", "jobs"} <= set(sources)
     for source in sources:
         assert (ROOT / source).exists(), source
         assert f"!{Path(source).parts[0]}" in ignored
+
+
+def test_workers_of_both_kinds_have_what_a_cluster_must_share() -> None:
+    def pins(lock: str) -> dict[str, str]:
+        lines = (ROOT / lock).read_text().splitlines()
+        return dict(line.split("==") for line in lines if not line.startswith("#"))
+
+    cpu, gpu = pins("requirements.lock"), pins("requirements-gpu.lock")
+    for name in ("ray", "pyarrow", "numpy", "faiss-cpu", "sentence-transformers", "tokenizers"):
+        assert cpu[name] == gpu[name]
+    assert {"vllm", "torch"} <= gpu.keys()
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "Dockerfile.gpu"])
