@@ -1,6 +1,7 @@
 """SIGTERM and SIGINT end a run in order: what is staged stays, and the next run goes on."""
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -67,8 +68,12 @@ def shielded() -> Iterator[None]:
     """Ignore the signals for the moment of a commit: the run is over right after it.
 
     Handlers are swapped rather than signals masked: a mask is one thread's, and any other thread
-    of the process would take the signal.
+    of the process would take the signal. In another thread than the main one there is nothing to
+    do, since signals are raised in the main one.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     previous = {number: signal.signal(number, signal.SIG_IGN) for number in _SIGNALS}
     try:
         yield

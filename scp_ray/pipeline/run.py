@@ -38,7 +38,7 @@ from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.lease import acquire, kept_alive
 from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry, TermsEntry
 from scp_ray.storage.opening import open_existing, open_store
-from scp_ray.storage.publish import commit
+from scp_ray.storage.publish import commit, require_fence
 
 _log = logging.getLogger(__name__)
 
@@ -262,7 +262,7 @@ class _Run:
         parent = prepared.state.manifest
         if parent and parent.shards == shards:
             heal_terms(self._store, parent)
-            delete_parts(self._store, self._report.run_id, parts)
+            self._delete_parts(parts)
             self._report.generation = parent.generation
             self._progress(f"nothing changed; generation {parent.generation} stays")
             return
@@ -273,8 +273,16 @@ class _Run:
         with shielded():
             commit(self._store, prepared.state, manifest, self._lease.fence)
             self._report.generation, self._report.published = manifest.generation, True
-            delete_parts(self._store, self._report.run_id, parts)
+            self._delete_parts(parts)
         self._progress(f"published generation {manifest.generation}")
+
+    def _delete_parts(self, parts: set[str]) -> None:
+        """Delete what was taken in; what stays is for ``gc``."""
+        try:
+            require_fence(self._store, self._lease.fence)  # a later run may have adopted them
+            delete_parts(self._store, self._report.run_id, parts)
+        except StorageError as error:
+            _log.warning("staged parts are left for `scp-ray gc`: %s", error)
 
     def _manifest(
         self, prepared: Preparation, shards: list[ShardEntry], terms: TermsEntry

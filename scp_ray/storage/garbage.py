@@ -87,6 +87,8 @@ def collect_garbage(store: ObjectStore, retention: Retention, fence: int | None)
     if fence is not None:
         fenced = after.model_copy(update={"fence": fence})
         swap_current(store, fenced, state.version)
+        for path in abandoned_files(store):
+            path.unlink(missing_ok=True)
         for stored in garbage:
             require_fence(store, fence)  # the next holder may build on what was garbage before
             store.delete(stored.key)

@@ -2,9 +2,10 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Annotated
+from itertools import pairwise
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from scp_ray.errors import (
     IndexFormatError,
@@ -14,7 +15,7 @@ from scp_ray.errors import (
 )
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.checksums import read_verified
-from scp_ray.storage.keys import CURRENT
+from scp_ray.storage.keys import CURRENT, generation_folder
 from scp_ray.storage.manifest import (
     FORMAT_VERSION,
     Manifest,
@@ -32,6 +33,13 @@ class GenerationEntry(BaseModel):
     generation: Annotated[int, Field(ge=1)]
     manifest: str
     manifest_sha256: Sha256
+
+    @model_validator(mode="after")
+    def _names_its_own_manifest(self) -> Self:
+        if not self.manifest.startswith(generation_folder(self.generation, "")):
+            message = f"{self.manifest} is not the manifest of generation {self.generation}"
+            raise ValueError(message)
+        return self
 
 
 class RetiredEntry(BaseModel):
@@ -68,6 +76,19 @@ class Current(BaseModel):
     generations: list[GenerationEntry]
     retired: list[RetiredEntry] = []
     last_generation: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        numbers = [entry.generation for entry in self.generations]
+        is_listed = self.generation in numbers or (not numbers and self.generation == 0)
+        is_ascending = all(earlier < later for earlier, later in pairwise(numbers))
+        if not (is_listed and is_ascending and self.last_generation >= max(numbers, default=0)):
+            message = (
+                f"generation {self.generation}, {numbers} and last_generation "
+                f"{self.last_generation} do not fit together"
+            )
+            raise ValueError(message)
+        return self
 
     @property
     def entry(self) -> GenerationEntry | None:
@@ -223,4 +244,10 @@ def commit(store: ObjectStore, state: IndexState, manifest: Manifest, fence: int
         retired=state.current.retired if state.current else [],
         last_generation=manifest.generation,
     )
-    swap_current(store, current, state.version)
+    try:
+        swap_current(store, current, state.version)
+    except PreconditionFailedError:
+        # The swap may have been made and its answer lost, and a takeover written its fence since.
+        committed, _ = _read_current(store)
+        if committed is None or entry not in committed.generations:
+            raise

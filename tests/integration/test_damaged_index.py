@@ -681,7 +681,6 @@ def test_edited_current(examine: Examine) -> None:
     examine("CURRENT edited", [*edited, *replaced])
 
 
-@pytest.mark.xfail(strict=True, reason="storage.publish takes what CURRENT says without a look")
 def test_current_that_contradicts_itself(examine: Examine) -> None:
     examine(
         "CURRENT contradicts itself",

@@ -17,7 +17,7 @@ from scp_ray.storage.garbage import Retention, collect_garbage
 from scp_ray.storage.generations import list_generations, roll_back
 from scp_ray.storage.lease import acquire, kept_alive
 from scp_ray.storage.local import LocalObjectStore
-from scp_ray.storage.publish import read_state
+from scp_ray.storage.publish import read_fence, read_state
 
 Run = Callable[..., RunReport]
 Capture = pytest.CaptureFixture[str]
@@ -40,7 +40,13 @@ def objects(index: Path) -> dict[str, int]:
 
 def collect(index: Path, keep: int, now: float = 0.0, grace_s: float = 0.0) -> list[str]:
     retention = Retention(keep, grace_s, now)
-    return collect_garbage(LocalObjectStore(index), retention, fence=99).keys
+    store = LocalObjectStore(index)
+    return collect_garbage(store, retention, fence=read_fence(store)).keys
+
+
+def go_back(index: Path, generation: int) -> None:
+    store = LocalObjectStore(index)
+    roll_back(store, generation, fence=read_fence(store))
 
 
 def test_kept_generations_stay_whole_and_the_rest_goes(index: Path) -> None:
@@ -56,10 +62,10 @@ def test_kept_generations_stay_whole_and_the_rest_goes(index: Path) -> None:
 
 
 def test_numbers_go_on_after_all_others_are_gone(index: Path, run: Run, corpus: Path) -> None:
-    roll_back(LocalObjectStore(index), 2, fence=50)
+    go_back(index, 2)
     collect(index, keep=1)
     assert [one.generation for one in list_generations(LocalObjectStore(index))] == [2, 4]
-    roll_back(LocalObjectStore(index), 2, fence=100)
+    go_back(index, 2)
     (corpus / "manual_005.md").unlink()
     assert run().generation == 5
 
@@ -68,9 +74,9 @@ def test_running_readers_keep_their_files_for_their_grace(
     index: Path, small_settings: Callable[..., Settings]
 ) -> None:
     store = LocalObjectStore(index)
-    roll_back(store, 1, fence=50)
+    go_back(index, 1)
     reader = LocalSearcher.open(str(index), small_settings())
-    roll_back(store, 4, fence=51)
+    go_back(index, 4)
     assert collect(index, keep=1, now=DAY_S, grace_s=3600.0) == []
     assert [one.generation for one in list_generations(store)] == [4]
     state = read_state(store)
@@ -96,6 +102,13 @@ def test_what_dead_runs_left_goes_and_what_the_next_can_use_stays(index: Path) -
         "runs/19990101T000000-aaaa/staged/00001/x.chunks.parquet",
     ]
     assert list(index.glob("runs/*/report.json"))
+
+
+def test_half_written_files_of_killed_writers_go(index: Path) -> None:
+    shard = next(index.glob("shards/*/*"))
+    (shard / ".tmp-0123").write_bytes(b"half a file")
+    collect(index, keep=9)
+    assert not (shard / ".tmp-0123").exists()
 
 
 def test_nothing_is_deleted_when_a_kept_manifest_is_damaged(index: Path) -> None:
