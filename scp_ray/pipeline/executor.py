@@ -62,6 +62,8 @@ class InProcessExecutor:
 
     def run(self, rows: pa.Table, stages: list[StageSpec]) -> Iterator[pa.Table]:
         """Send ``rows`` through ``stages`` and yield what comes out, as it comes."""
+        if not rows.num_rows:
+            return
         with ExitStack() as made:
             tables: Iterator[pa.Table] = iter([rows])
             for spec in stages:

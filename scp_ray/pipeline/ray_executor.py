@@ -13,9 +13,9 @@ import ray.data
 from ray.exceptions import RayError, RayTaskError
 from ray.util.annotations import RayDeprecationWarning
 
-from scp_ray.config import Settings, ray_address
+from scp_ray.config import Settings, bound_out_of_memory_retries, ray_address
 from scp_ray.errors import ClusterError, EngineDeadError, ScpRayError
-from scp_ray.pipeline.executor import StageSpec, close_stage
+from scp_ray.pipeline.executor import Stage, StageSpec, close_stage
 from scp_ray.pipeline.pools import (
     ANNOTATE_POOL,
     EMBED_POOL,
@@ -27,6 +27,7 @@ from scp_ray.pipeline.pools import (
 
 _log = logging.getLogger(__name__)
 
+_OUT_OF_MEMORY_RETRIES = 3  # of a task; an actor's are its restarts
 _SAID_CHARACTERS = 500  # of what Ray says
 _MAX_BLOCKS = 2000  # of the driver's input; Ray keeps some kilobytes of state for each
 
@@ -136,11 +137,16 @@ class _StageActor:
     """Keeps one stage between calls; Ray Data wants a class with ``__call__``."""
 
     def __init__(self, spec: StageSpec) -> None:
-        self._stage = spec.make()
+        self._stage: Stage
+        try:
+            self._stage = spec.make()
+        except ScpRayError as error:
+            # Ray would start the actor again and then say only that it does not start.
+            self._stage = partial(_refuse, error)
 
     def __del__(self) -> None:
         """Be told by Ray that the actor's work is done."""
-        close_stage(self._stage)
+        close_stage(getattr(self, "_stage", None))
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         try:
@@ -150,6 +156,11 @@ class _StageActor:
             # the process ends, Ray starts another one, so many times, and gives it the batch.
             _log.exception("the engine is dead; its actor ends")
             os._exit(1)
+
+
+def _refuse(error: ScpRayError, batch: pa.Table) -> Iterator[pa.Table]:
+    del batch
+    raise error
 
 
 def _run_once(spec: StageSpec, batch: pa.Table) -> Iterator[pa.Table]:
@@ -197,6 +208,7 @@ def connect() -> str:
         ClusterError: If a cluster is there but cannot be joined.
     """
     if not ray.is_initialized():
+        bound_out_of_memory_retries(_OUT_OF_MEMORY_RETRIES)
         try:
             ray.init(
                 ray_address(),
