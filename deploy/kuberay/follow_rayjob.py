@@ -4,7 +4,6 @@ The container of `cronjob.yaml` runs this. `concurrencyPolicy: Forbid` looks at 
 Kubernetes alone, so that Job must last as long as the run. It may be started again at any time: a
 RayJob of that name which is there already is followed. Needs the standard library and PyYAML.
 """
-# ruff: noqa: INP001 - a script beside the manifests, no package
 
 import argparse
 import json

@@ -200,7 +200,10 @@ def test_a_length_that_the_model_does_not_have_is_named(tiny_llm: Path) -> None:
         Engine(lambda: VllmGenerator(llm, engine))
 
 
-def test_what_only_gpus_have_is_refused_on_cpus(tiny_llm: Path) -> None:
+def test_what_only_gpus_have_is_refused_on_cpus(
+    tiny_llm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_BATCH_INVARIANT", "1")  # taken back, unlike what an engine sets
     llm, engine = LlmConfig(model=str(tiny_llm)), VllmConfig(batch_invariant=True)
 
     with pytest.raises(ConfigError, match=r"vllm\.batch_invariant is for GPUs"):
