@@ -31,7 +31,9 @@ bench: $(INSTALLED)  ## the benchmarks, and the README's table from their result
 	$(BIN)/python benchmarks/bench_words.py
 	$(BIN)/python benchmarks/bench_recall.py
 	$(BIN)/python benchmarks/bench_long_document.py
+	$(BIN)/python benchmarks/bench_reindex.py
 	$(BIN)/python benchmarks/bench_memory.py
+	$(BIN)/python benchmarks/bench_annotate.py
 	$(BIN)/python benchmarks/table.py --write README.md
 
 $(INSTALLED): requirements.lock pyproject.toml

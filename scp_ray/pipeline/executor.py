@@ -26,12 +26,15 @@ class StageSpec:
         batch_rows: Most rows of one call.
         pool: Name of the actor pool that keeps the stage alive between calls, for stages that
             are costly to make; None runs each call as a task of its own.
+        multiplies_rows: Whether more rows come out than go in; all actors of the stages after it
+            share them.
     """
 
     name: str
     make: Callable[[], Stage]
     batch_rows: int
     pool: str | None = None
+    multiplies_rows: bool = False
 
 
 class Executor(Protocol):

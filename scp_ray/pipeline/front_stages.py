@@ -3,21 +3,21 @@
 import json
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 import pyarrow as pa
 
 from scp_ray import schema
-from scp_ray.annotators.factory import make_annotator
+from scp_ray.annotators.factory import annotator_revision, make_annotator
 from scp_ray.config import Settings
 from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.corpus.inventory import inventory_file
 from scp_ray.corpus.read import read_documents
 from scp_ray.embedding.factory import load_tokenizer
-from scp_ray.errors import DocumentError, QuarantineReason
+from scp_ray.errors import ConfigError, DocumentError, QuarantineReason
 from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
-from scp_ray.protocols import StoredObject
+from scp_ray.protocols import Annotator, StoredObject
 from scp_ray.records import AnnotatedDocument, Document
 from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.storage.opening import open_store
@@ -94,12 +94,37 @@ class ReadStage:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AnnotationSite:
+    """Where annotators of a run keep their answers, and as what.
+
+    Attributes:
+        index: Address of the index, which has the annotation cache.
+        revision: What the run was planned to be annotated by, see ``annotator_revision``.
+        num_actors: Annotators that share the limits of a language model.
+    """
+
+    index: str
+    revision: str
+    num_actors: int
+
+
+def _annotator(settings: Settings, site: AnnotationSite) -> Annotator:
+    if annotator_revision(settings) != site.revision:
+        message = (
+            "the prompts or the annotator of this node are not those that the run was planned "
+            "with; install the same version of scp_ray on every node"
+        )
+        raise ConfigError(message)
+    open_cache = partial(StoredAnnotationCache, open_store(site.index))
+    return make_annotator(settings, open_cache, site.num_actors)
+
+
 class AnnotateStage:
     """CHOP over whole documents, each in the order of its chunks."""
 
-    def __init__(self, settings: Settings, index: str, num_actors: int) -> None:
-        open_cache = partial(StoredAnnotationCache, open_store(index))
-        self._annotator = make_annotator(settings, open_cache, num_actors)
+    def __init__(self, settings: Settings, site: AnnotationSite) -> None:
+        self._annotator = _annotator(settings, site)
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``WORK`` and yield ``WORK`` with the annotations filled in.
@@ -143,9 +168,8 @@ class CutStage:
 class AskAheadStage:
     """Fills the annotation cache for pieces of documents."""
 
-    def __init__(self, settings: Settings, index: str, num_actors: int) -> None:
-        open_cache = partial(StoredAnnotationCache, open_store(index))
-        self._annotator = make_annotator(settings, open_cache, num_actors)
+    def __init__(self, settings: Settings, site: AnnotationSite) -> None:
+        self._annotator = _annotator(settings, site)
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``PIECES`` and yield ``ASKED``, one row for the whole batch."""

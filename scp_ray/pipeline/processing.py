@@ -6,15 +6,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from scp_ray import schema
+from scp_ray.annotators.factory import annotator_revision
 from scp_ray.config import Settings
 from scp_ray.errors import QuarantineReason, RowAccountingError
 from scp_ray.pipeline.embed_stage import EmbedStage, StagingTarget
 from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import (
     AnnotateStage,
+    AnnotationSite,
     AskAheadStage,
     CutStage,
     InventoryStage,
@@ -24,12 +27,12 @@ from scp_ray.pipeline.plan import Locator, Quarantined, locators_table
 from scp_ray.pipeline.pools import ANNOTATE_POOL, EMBED_POOL, INVENTORY_TASK, READ_POOL
 from scp_ray.pipeline.report import Progress
 from scp_ray.pipeline.staged_parts import StagedDocument
-from scp_ray.protocols import StoredObject
+from scp_ray.protocols import Int64Array, StoredObject
 from scp_ray.records import NO_USAGE, AnnotationUsage
 
 _FILES_PER_TASK = 32
 _BATCH_BYTES = 400_000  # of documents in one call of an actor: some 400 chunks
-_MAX_BATCH_BYTES = 64_000_000  # should all documents of a call be as long as the longest
+_MAX_BATCH_BYTES = 64_000_000  # of them, however uneven they are; more if one alone has more
 _MAX_BATCH_DOCUMENTS = 1024
 _COUNTS = (schema.NUM_CHUNKS, schema.NUM_SPANS, schema.NUM_TOKENS, schema.NUM_SHORTENED)
 _SECONDS = (schema.READ_S, schema.ANNOTATE_S, schema.EMBED_S)
@@ -103,7 +106,7 @@ def process_documents(
     processed = Processed()
     meter = _Meter(todo, progress)
     rows = locators_table(todo, settings.index.num_shards)
-    batch_rows = _batch_documents(todo, settings)
+    batch_rows = batch_documents(todo, settings)
     stages = [
         StageSpec(
             "read",
@@ -113,7 +116,7 @@ def process_documents(
         ),
         StageSpec(
             "annotate",
-            partial(AnnotateStage, settings, target.index, executor.num_annotators),
+            partial(AnnotateStage, settings, _site(executor, target, settings)),
             batch_rows,
             ANNOTATE_POOL,
         ),
@@ -154,7 +157,7 @@ def ask_ahead(
     if not settings.chop.annotator.needs_llm or executor.num_annotators == 1 or not long:
         return NO_USAGE
     progress(f"asking ahead about {len(long)} long documents")
-    annotate = partial(AskAheadStage, settings, target.index, executor.num_annotators)
+    annotate = partial(AskAheadStage, settings, _site(executor, target, settings))
     stages = [
         StageSpec(
             "read",
@@ -162,7 +165,13 @@ def ask_ahead(
             1,
             READ_POOL,
         ),
-        StageSpec("cut", partial(CutStage, settings.llm.piece_chunks), 1, READ_POOL),
+        StageSpec(
+            "cut",
+            partial(CutStage, settings.llm.piece_chunks),
+            1,
+            READ_POOL,
+            multiplies_rows=True,
+        ),
         StageSpec("ask ahead", annotate, 1, ANNOTATE_POOL),
     ]
     usage = NO_USAGE
@@ -172,14 +181,31 @@ def ask_ahead(
     return replace(usage, decisions=0, extractions=0, cache_hits=0)
 
 
-def _batch_documents(todo: Sequence[Locator], settings: Settings) -> int:
-    """Documents of one call: enough chunks to fill an encoder's batches, enough calls to share."""
+def _site(executor: Executor, target: StagingTarget, settings: Settings) -> AnnotationSite:
+    return AnnotationSite(target.index, annotator_revision(settings), executor.num_annotators)
+
+
+def batch_documents(todo: Sequence[Locator], settings: Settings) -> int:
+    """Documents of one call: enough chunks to fill an encoder's batches, enough calls to share.
+
+    Few where many long ones come together, so that a call fits into memory. One long document
+    among short ones is no reason: a language model would have too few of those to work on.
+    """
     if settings.cluster.documents_per_batch or not todo:
         return settings.cluster.documents_per_batch or 1
-    sizes = [locator.size_bytes for locator in todo]
-    by_mean = int(_BATCH_BYTES / max(sum(sizes) / len(sizes), 1.0))
-    by_largest = int(_MAX_BATCH_BYTES / max(*sizes, 1))
-    return max(1, min(by_mean, by_largest, -(-len(todo) // 4), _MAX_BATCH_DOCUMENTS))
+    sizes = np.array([locator.size_bytes for locator in todo], dtype=np.int64)
+    by_mean = int(_BATCH_BYTES / max(float(sizes.mean()), 1.0))
+    count = max(1, min(by_mean, -(-len(todo) // 4), _MAX_BATCH_DOCUMENTS))
+    most_bytes = max(_MAX_BATCH_BYTES, int(sizes.max()) + _BATCH_BYTES)
+    while count > 1 and _largest_batch(sizes, count) > most_bytes:
+        count //= 2
+    return count
+
+
+def _largest_batch(sizes: Int64Array, count: int) -> int:
+    """Return the bytes of the ``count`` neighbours that have most."""
+    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return int((ends[count:] - ends[:-count]).max())
 
 
 def _check_accounts(todo: Iterable[Locator], processed: Processed) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -30,6 +31,7 @@ _log = logging.getLogger(__name__)
 _OUT_OF_MEMORY_RETRIES = 3  # of a task; an actor's are its restarts
 _SAID_CHARACTERS = 500  # of what Ray says
 _MAX_BLOCKS = 2000  # of the driver's input; Ray keeps some kilobytes of state for each
+_ONE_ROW = 1  # bytes of a block: it is full with its first row
 
 
 class RayExecutor:
@@ -71,8 +73,14 @@ class RayExecutor:
         block_rows = max(stages[0].batch_rows, -(-rows.num_rows // _MAX_BLOCKS))
         blocks = [rows.slice(start, block_rows) for start in range(0, rows.num_rows, block_rows)]
         dataset: ray.data.Dataset = ray.data.from_arrow(list[pa.Table | bytes](blocks))
+        if any(spec.multiplies_rows for spec in stages):
+            # A block goes to one actor, which takes its batches one after the other.
+            dataset.context.target_max_block_size = _ONE_ROW
+        num_blocks = len(blocks)
         for spec in stages:
-            dataset = self._with_stage(dataset, spec, len(blocks))
+            dataset = self._with_stage(dataset, spec, num_blocks)
+            if spec.multiplies_rows:
+                num_blocks = sys.maxsize
         batches: Iterable[Any] = dataset.iter_batches(
             batch_size=None, batch_format="pyarrow", prefetch_batches=0
         )

@@ -200,6 +200,8 @@ class _Run:
                 failures[number] = replace(failure, kept_previous=True)
         self._report.quarantined = sorted(failures, key=lambda failure: failure.doc_id)
         self._report.documents[DocumentState.QUARANTINED] = len(failures)
+        for doc_id in processed.quarantined:  # counted as new or changed by the plan
+            self._report.documents[prepared.plan.states[doc_id]] -= 1
         if not kept and not processed.staged and not prepared.published:
             raise EmptyCorpusError(self._nothing_to_index())
         taken_over = {document.doc_id for document in kept.values()}

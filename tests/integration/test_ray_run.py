@@ -64,6 +64,36 @@ def test_rows_of_one_file_are_spread_over_the_actors(
     assert manifest("ray").shards == manifest("local").shards
 
 
+class Twelve:
+    """Makes twelve rows of one."""
+
+    def __call__(self, _batch: pa.Table) -> Iterator[pa.Table]:
+        yield from (pa.table({"process": [number]}) for number in range(12))
+
+
+class Process:
+    """Says for each row, after a while, in which process it is."""
+
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        time.sleep(1.0)
+        yield pa.table({"process": [os.getpid()] * batch.num_rows})
+
+
+@pytest.mark.usefixtures("ray_cluster")
+def test_rows_that_a_stage_makes_of_one_are_spread_over_the_actors_of_the_next(
+    small_settings: Callable[..., object],
+) -> None:
+    stages = [
+        StageSpec("cut", Twelve, 1, "read", multiplies_rows=True),
+        StageSpec("ask", Process, 1, "annotate"),
+    ]
+    executor = RayExecutor(small_settings("cluster.annotate_actors=2"))
+    tables = executor.run(pa.table({"document": [0]}), stages)
+    processes = [process for table in tables for process in table["process"].to_pylist()]
+    assert len(processes) == 12
+    assert len(set(processes)) == 2
+
+
 @pytest.mark.usefixtures("ray_cluster")
 def test_error_of_a_stage_arrives_as_itself(
     run: Run, small_settings: Callable[..., object]

@@ -1,0 +1,65 @@
+"""What a language model would be asked, before it is."""
+
+from itertools import pairwise
+
+import pytest
+
+from scp_ray.annotators.llm_modules import decision_key, extraction_key
+from scp_ray.chop.prompting import continuity_request, extraction_request
+from scp_ray.pipeline.llm_estimate import LlmCost, llm_cost
+from scp_ray.storage.annotation_cache import StoredAnnotationCache
+from scp_ray.testing import MemoryObjectStore
+
+KETTLE = [
+    "# Orbis K-101 Kettle - User Manual\n\nFill the kettle and press the switch.\n",
+    "Descale the kettle once a month with a spoon of citric acid.\n",
+    "Keep the lid closed while the water boils.\n",
+]
+KETTLE_AND_PUMP = [
+    *KETTLE,
+    "# Tarn P-20 Pump - User Manual\n\nPrime the pump before it runs.\n",
+    "Never run the pump dry.\n",
+]
+
+
+@pytest.fixture
+def cache() -> StoredAnnotationCache:
+    return StoredAnnotationCache(MemoryObjectStore(), "f" * 64)
+
+
+def test_every_pair_is_decided_and_every_span_extracted(cache: StoredAnnotationCache) -> None:
+    cost = llm_cost([KETTLE_AND_PUMP], cache)
+    assert cost.calls == 4 + 2
+    assert cost.cached == 0
+    requests = [continuity_request(*pair) for pair in pairwise(KETTLE_AND_PUMP)]
+    requests += [extraction_request(KETTLE_AND_PUMP[start]) for start in (0, 3)]
+    characters = sum(len(request.instructions + request.content) for request in requests)
+    assert cost.prompt_tokens == characters // 4
+    assert cost.output_tokens == 4 * 1 + 2 * 40
+
+
+def test_one_chunk_is_extracted_and_none_costs_nothing(cache: StoredAnnotationCache) -> None:
+    assert llm_cost([KETTLE[:1]], cache).calls == 1
+    assert llm_cost([[]], cache) == llm_cost([], cache) == LlmCost()
+
+
+def test_documents_that_share_text_are_asked_about_once(cache: StoredAnnotationCache) -> None:
+    assert llm_cost([KETTLE, KETTLE], cache) == llm_cost([KETTLE], cache)
+    assert llm_cost([KETTLE, KETTLE_AND_PUMP], cache) == llm_cost([KETTLE_AND_PUMP], cache)
+
+
+def test_what_was_answered_before_is_not_counted_again(cache: StoredAnnotationCache) -> None:
+    everything = llm_cost([KETTLE], cache)
+    cache.put(decision_key(KETTLE[0], KETTLE[1]), "TRUE")
+    cache.put(extraction_key(KETTLE[0]), '{"category": null, "nouns": [], "model": null}')
+    rest = llm_cost([KETTLE], cache)
+    assert (rest.calls, rest.cached) == (everything.calls - 2, 2)
+    request = continuity_request(KETTLE[1], KETTLE[2])
+    assert rest.prompt_tokens == len(request.instructions + request.content) // 4
+    assert rest.output_tokens == 1
+
+
+def test_cost_of_a_sample_is_scaled_up_in_every_part() -> None:
+    cost = LlmCost(calls=3, prompt_tokens=1000, output_tokens=50, cached=1)
+    assert cost.scaled(2.5) == LlmCost(8, 2500, 125, 2)
+    assert cost.scaled(1.0) == cost
