@@ -103,14 +103,9 @@ _USAGE = pa.struct(
 )
 _FAILURE = [_nullable(REASON, pa.string()), _nullable(DETAIL, pa.string())]
 
-PIECES = pa.schema(
-    [
-        _required(DOC_ID, pa.string()),
-        _required(CHUNKS, pa.large_list(pa.large_string())),
-    ]
-)
+PIECES = pa.schema([_required(CHUNKS, pa.large_list(pa.large_string()))])
 
-ASKED = pa.schema([_required(DOC_ID, pa.string()), _required(USAGE, _USAGE)])
+ASKED = pa.schema([_required(USAGE, _USAGE)])
 
 INPUTS = pa.schema(
     [

@@ -102,15 +102,17 @@ class LlmConfig(Section):
         lookahead: Continuity decisions of a document that wait at once.
         piece_chunks: A document of more chunks is cut into pieces of that many, which all engines
             share.
-        max_calls: Most calls of a run; 0 = any number.
-        timeout_s: Most seconds that one request may take.
+        max_calls: Most calls of a run, shared evenly between its annotators; None = any number. An
+            annotator that is started again after a fault has its whole share again.
+        timeout_s: Most seconds that one request may take, with its repetitions, once it has its
+            turn.
     """
 
     model: str | None = None
     revision: str | None = None
     lookahead: Annotated[int, Field(ge=1, le=1024)] = 16
     piece_chunks: Annotated[int, Field(ge=16)] = 1024
-    max_calls: Annotated[int, Field(ge=0)] = 0
+    max_calls: Annotated[int, Field(ge=0)] | None = None
     timeout_s: Annotated[float, Field(gt=0.0)] = 120.0
 
 

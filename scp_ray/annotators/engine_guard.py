@@ -19,9 +19,11 @@ while read -r pid; do pids="$pids $pid"; done
 kill -TERM $pids
 for _ in 1 2 3 4 5 6 7 8 9 10; do
   sleep 1
-  kill -0 $pids || exit 0
+  left=
+  for pid in $pids; do kill -0 $pid && left="$left $pid"; done
+  [ -n "$left" ] || exit 0
 done
-kill -KILL $pids
+kill -KILL $left
 """
 
 

@@ -35,9 +35,11 @@ def annotator_revision(settings: Settings) -> str:
     if name is AnnotatorName.OPENAI and settings.openai.base_url is None:
         message = "chop.annotator openai needs the address of its server; see openai.base_url"
         raise ConfigError(message)
-    number_format = settings.vllm.dtype if name is AnnotatorName.VLLM else ""
-    served = [name, llm.model, llm.revision or "", number_format]
-    return f"{prompt_revision()} {' '.join(served)}"
+    served = [name, llm.model, llm.revision or ""]
+    if name is AnnotatorName.VLLM:
+        served += [settings.vllm.dtype, settings.vllm.quantization or ""]
+    # The heuristic annotator writes what the model gives no usable answer for.
+    return f"{prompt_revision()} {HEURISTIC_REVISION} {' '.join(served)}"
 
 
 def annotation_fingerprint(settings: Settings) -> str:
@@ -70,7 +72,7 @@ def make_annotator(
         open_cache(annotation_fingerprint(settings)),
         lookahead=settings.llm.lookahead,
         document_fallback=fallback,
-        max_calls=max(1, max_calls // num_actors) if max_calls else 0,
+        max_calls=None if max_calls is None else max_calls // num_actors,
     )
 
 

@@ -34,7 +34,7 @@ class LlmAnnotator:
         *,
         lookahead: int,
         document_fallback: bool,
-        max_calls: int,
+        max_calls: int | None,
     ) -> None:
         """Start the model.
 
@@ -43,7 +43,7 @@ class LlmAnnotator:
             cache: Answers that were paid for before.
             lookahead: See ``annotate_document``.
             document_fallback: See ``fold``.
-            max_calls: Calls that may be made; 0 = any number.
+            max_calls: Calls that may be made; None = any number.
 
         Raises:
             ConfigError: If the model cannot be had as the settings say.
@@ -90,8 +90,10 @@ class LlmAnnotator:
     def close(self) -> None:
         """End the model and the thread; no call may follow."""
         self._flushing.cancel()
-        self._run(self._generator.close())
-        self._end_loop()
+        try:
+            self._run(self._generator.close())
+        finally:
+            self._end_loop()
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -103,16 +105,18 @@ class LlmAnnotator:
 
     @contextmanager
     def _flushed(self) -> Iterator[None]:
-        """Flush the cache when no other call is left: the actor may be ended without notice."""
+        """Flush the cache when no other call is left, or one fails: the actor may end then."""
         with self._turn:
             self._num_waiting += 1
+        has_failed = True
         try:
             yield
+            has_failed = False
         finally:
             with self._turn:
                 self._num_waiting -= 1
                 is_idle = not self._num_waiting
-            if is_idle:
+            if is_idle or has_failed:
                 self._cache.flush()
 
     async def _ask_one(self, chunks: Sequence[str]) -> AnnotationUsage:

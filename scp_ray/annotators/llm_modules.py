@@ -1,8 +1,8 @@
 """CHOP's two modules over a language model: ask, check, ask again, fall back, remember.
 
 An answer is checked always: engines that promise structured output have been seen to run on or to
-leave it off. What was answered usably is kept in the annotation cache; what was not is asked anew
-by the next run.
+leave it off. What was answered usably is kept in the annotation cache; what was not is asked once
+by an actor, and again when its document is done again.
 """
 
 import asyncio
@@ -62,11 +62,11 @@ def _key(kind: bytes, *texts: str) -> bytes:
 
 
 class CallLimit:
-    """Counts the calls of a language model that may still be made; 0 at first = any number."""
+    """Counts the calls of a language model that may still be made; None = any number."""
 
-    def __init__(self, num_calls: int) -> None:
+    def __init__(self, num_calls: int | None) -> None:
         """Set the number."""
-        self._left = num_calls or None
+        self._left = num_calls
 
     def take(self) -> None:
         """Count one call.
@@ -97,6 +97,7 @@ class Answers:
         self._cache = cache
         self._limit = limit
         self._pending: dict[bytes, asyncio.Event] = {}
+        self._unusable: set[bytes] = set()
         self._unanswered = Counter[bytes]()
         self._num_asking = 0
         self._nobody_asks = asyncio.Event()
@@ -122,10 +123,13 @@ class Answers:
         """
         while key in self._pending:  # another document asks the same just now
             await self._pending[key].wait()
-        known = self._cache.get(key)
+        if key in self._unusable:
+            counts["fallbacks"] += 1
+            return None
+        known = self._known(key, parse)
         if known is not None:
             counts["cache_hits"] += 1
-            return parse(known)
+            return known
         self._pending[key] = answered = asyncio.Event()
         try:
             text = await self._usable_text(request, parse, counts)
@@ -133,10 +137,19 @@ class Answers:
             del self._pending[key]
             answered.set()
         if text is None:
+            self._unusable.add(key)
             counts["fallbacks"] += 1
             return None
         self._cache.put(key, text)
         return parse(text)
+
+    def _known(self, key: bytes, parse: Callable[[str], _Answer]) -> _Answer | None:
+        """Return what was answered before, if it is an answer by today's rules."""
+        text = self._cache.get(key)
+        try:
+            return None if text is None else parse(text)
+        except AnnotationError:
+            return None
 
     async def _usable_text(
         self, request: GenerationRequest, parse: Callable[[str], object], counts: Counter[str]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scp_ray.annotators.chat_prompt import ChatPrompt
 from scp_ray.annotators.engine_guard import EngineGuard
 from scp_ray.annotators.vllm_start import start_engine
-from scp_ray.errors import EngineDeadError, GenerationError, RequestRefusedError
+from scp_ray.errors import ConfigError, EngineDeadError, GenerationError, RequestRefusedError
 from scp_ray.protocols import Generation, GenerationRequest
 from scp_ray.sections import LlmConfig, VllmConfig
 
@@ -35,10 +35,17 @@ class VllmGenerator:
         """
         self._timeout_s = llm.timeout_s
         self._max_model_len = engine.max_model_len
+        # Waiting for a turn in the engine is not counted as waiting for an answer.
+        self._free = asyncio.Semaphore(engine.max_num_seqs)
         self._guard = EngineGuard()
         with self._guard:
             self._engine = start_engine(llm, engine)
-        self._prompt = ChatPrompt(_load_tokenizer(llm))
+        try:
+            self._prompt = ChatPrompt(_load_tokenizer(llm))
+        except (OSError, ValueError) as error:
+            self._end()
+            message = f"llm.model {llm.model} has no tokenizer that loads: {error}"
+            raise ConfigError(message) from error
         self._numbers = count()
 
     async def generate(self, request: GenerationRequest) -> Generation:
@@ -59,7 +66,7 @@ class VllmGenerator:
             )
             raise RequestRefusedError(message)
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with self._free, asyncio.timeout(self._timeout_s):
                 output = await self._finished(prompt, request)
         except TimeoutError as error:
             message = f"the engine did not answer within llm.timeout_s ({self._timeout_s:g} s)"
@@ -73,10 +80,13 @@ class VllmGenerator:
 
     async def close(self) -> None:
         """End the engine and its processes; no call may follow."""
+        self._end()
+        await asyncio.sleep(0)  # its tasks see that they are cancelled
+
+    def _end(self) -> None:
         self._engine.shutdown(timeout=_SHUTDOWN_S)
         del self._engine  # it would try to shut down again when the process ends, and complain
         self._guard.release()
-        await asyncio.sleep(0)  # its tasks see that they are cancelled
 
     async def _finished(self, prompt: list[int], request: GenerationRequest) -> "RequestOutput":
         from vllm.inputs import tokens_input

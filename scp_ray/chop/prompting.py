@@ -11,7 +11,9 @@ does not print its prompts.
 """
 
 import hashlib
+import json
 import re
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -28,7 +30,7 @@ CONTINUES, CHANGES = "TRUE", "FALSE"
 
 _CONTINUITY_FILE, _EXTRACTION_FILE = "continuity.1.txt", "extraction.1.txt"
 _CUT = "\n[...]\n"
-_MARKS = re.compile(r"<(?!\s*[\d=])|\[(?=/?[A-Z_]+\])")  # not: < 5 mm
+_MARKS = re.compile(r"<(?!\s*[\d=])|\[(?=/?[A-Z_]+\]|\|)")  # not: < 5 mm
 _HARMLESS = {"<": "‹", "[": "("}
 _DECISION_TOKENS = 4  # one where the engine holds to the choices
 _CNM_TOKENS = 160
@@ -53,11 +55,13 @@ CNM_SCHEMA: dict[str, Any] = {
 
 @cache
 def prompt_revision() -> str:
-    """Name the prompts; changes with every byte of the instructions."""
-    digest = hashlib.sha256()
-    for name in (_CONTINUITY_FILE, _EXTRACTION_FILE):
-        digest.update(_instructions(name).encode())
-    return f"prompts-1-{digest.hexdigest()[:12]}"
+    """Name the prompts; changes with the instructions, the frame of a passage and the schema.
+
+    How a passage is quoted and shortened is not seen in it: raise the number with that.
+    """
+    asked = [continuity_request("a", "b"), extraction_request("a")]
+    frames = json.dumps([asdict(request) for request in asked], sort_keys=True)
+    return f"prompts-1-{hashlib.sha256(frames.encode()).hexdigest()[:12]}"
 
 
 def continuity_request(chunk: str, next_chunk: str) -> GenerationRequest:

@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-llm-calls",
         type=int,
         metavar="N",
-        help="stop before more calls of a language model than that; the next run goes on",
+        help="stop before more calls of a language model than that, 0 for none; the next run "
+        "goes on from there",
     )
     parser.add_argument("--json", action="store_true", help="print the run report as JSON")
 

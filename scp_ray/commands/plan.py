@@ -15,8 +15,8 @@ DESCRIPTION = """\
 Compares CORPUS with the current generation of INDEX and says how many documents are new,
 changed, same and removed, and how many chunks, tokens and LLM calls a run would take. Counts
 come from reading up to 64 of the documents, scaled up by size; tokens of a language model are
-a quarter of the characters. With --llm-tokens-per-second, a rate that `index` showed or that you
-measured, it says how long the annotation takes. Nothing is written.
+a quarter of the characters. With --llm-tokens-per-second, a rate that you measured, it says how
+long the annotation takes. Nothing is written.
 """
 EXAMPLES = """\
 examples:

@@ -105,10 +105,9 @@ def manifests_of(store: ObjectStore, current: Current | None) -> dict[int, Manif
     """
     if current is None:
         return {}
-    entries = [*current.generations, *(one.entry for one in current.retired)]
     return {
         entry.generation: read_manifest(store, entry.manifest, entry.manifest_sha256)
-        for entry in entries
+        for entry in current.entries
     }
 
 

@@ -161,7 +161,7 @@ class CutStage:
                 continue
             for start in range(0, len(chunks) - 1, self._piece_chunks):
                 piece = chunks[start : start + self._piece_chunks + 1]
-                row = {schema.DOC_ID: item.doc_id, schema.CHUNKS: piece}
+                row = {schema.CHUNKS: piece}
                 yield pa.Table.from_pylist([row], schema=schema.PIECES)
 
 
@@ -175,7 +175,7 @@ class AskAheadStage:
         """Take ``PIECES`` and yield ``ASKED``, one row for the whole batch."""
         pieces: list[list[str]] = [row[schema.CHUNKS] for row in batch.to_pylist()]
         usage = self._annotator.ask_ahead(pieces)
-        row = {schema.DOC_ID: batch[schema.DOC_ID][0].as_py(), schema.USAGE: asdict(usage)}
+        row = {schema.USAGE: asdict(usage)}
         yield pa.Table.from_pylist([row], schema=schema.ASKED)
 
     def close(self) -> None:

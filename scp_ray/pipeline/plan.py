@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from pathlib import PurePosixPath
 
 import pyarrow as pa
 
 from scp_ray import schema
+from scp_ray.corpus.formats import is_row_file
 from scp_ray.errors import DuplicateDocumentError, QuarantineReason
 from scp_ray.index.sharding import shard_of
 
@@ -206,15 +208,22 @@ def _renamed(
     fingerprint: str,
 ) -> Iterator[tuple[Locator, PublishedDocument]]:
     """Yield new documents that are removed ones under another name, each of these once."""
-    gone: dict[str, list[PublishedDocument]] = defaultdict(list)
+    gone: dict[tuple[str, str], list[PublishedDocument]] = defaultdict(list)
     for doc_id in sorted(published, reverse=True):
         row = published[doc_id]
         if states[doc_id] is DocumentState.REMOVED and row.fingerprint == fingerprint:
-            gone[row.content_sha256].append(row)
+            gone[row.content_sha256, _format(row.source_uri)].append(row)
     for doc_id in sorted(found):
-        content = found[doc_id].content_sha256
-        if states[doc_id] is DocumentState.NEW and gone.get(content):
-            yield found[doc_id], gone[content].pop()
+        locator = found[doc_id]
+        same = (locator.content_sha256, _format(locator.source))
+        if states[doc_id] is DocumentState.NEW and gone.get(same):
+            yield locator, gone[same].pop()
+
+
+def _format(source: str) -> str:
+    """Return what decides how a source is parsed: rows of any file are parsed alike."""
+    file, is_row, _ = source.rpartition("#")
+    return "row" if is_row and is_row_file(file) else PurePosixPath(source).suffix.lower()
 
 
 def _named(

@@ -92,9 +92,10 @@ def _annotate_pool(settings: Settings, cluster: ClusterShape, front: int) -> Poo
     if not name.needs_llm:
         return Pool(config.annotate_actors or front, _FRONT_CPUS)
     share = _engine_gpus(settings, cluster)
+    pool = Pool(config.annotate_actors or 1, _FRONT_CPUS)
     if share:
-        return _gpu_pool("cluster.annotate_actors", config.annotate_actors, cluster, share)
-    return Pool(config.annotate_actors or 1, _FRONT_CPUS, concurrent_calls=_LLM_CALLS)
+        pool = _gpu_pool("cluster.annotate_actors", config.annotate_actors, cluster, share)
+    return replace(pool, num_cpus=_FRONT_CPUS, concurrent_calls=_LLM_CALLS)
 
 
 def _engine_gpus(settings: Settings, cluster: ClusterShape) -> float:
@@ -120,7 +121,7 @@ def _embed_pool(settings: Settings, cluster: ClusterShape) -> Pool:
     if not share:
         return _cpu_pool(settings, cluster)
     pool = _gpu_pool("cluster.embed_actors", settings.cluster.embed_actors, cluster, share)
-    return replace(pool, num_threads=settings.embedding.num_threads or 1, concurrent_calls=1)
+    return replace(pool, num_threads=settings.embedding.num_threads or 1)
 
 
 def _gpu_pool(setting: str, wanted: int, cluster: ClusterShape, share: float) -> Pool:
@@ -135,7 +136,7 @@ def _gpu_pool(setting: str, wanted: int, cluster: ClusterShape, share: float) ->
             f"asked for {max(size, 1)} ({setting})"
         )
         raise InfeasiblePlanError(message)
-    return Pool(size, 1.0, share, concurrent_calls=_LLM_CALLS)
+    return Pool(size, 1.0, share)
 
 
 def _cpu_pool(settings: Settings, cluster: ClusterShape) -> Pool:
@@ -171,10 +172,12 @@ def _build_pool(settings: Settings, cluster: ClusterShape) -> Pool:
 def _check_fits(pools: dict[str, Pool], cluster: ClusterShape) -> None:
     together = [pools[name] for name in (READ_POOL, ANNOTATE_POOL, EMBED_POOL)]
     cpus = sum(pool.size * pool.num_cpus for pool in together)
-    if cpus > cluster.num_cpus:
+    gpus = sum(pool.size * pool.num_gpus for pool in together)
+    num_gpus = sum(node.num_gpus for node in cluster.nodes)
+    if cpus > cluster.num_cpus or gpus > num_gpus:
         message = (
-            f"the actors of the pipeline reserve {cpus:g} CPUs together and the cluster has "
-            f"{cluster.num_cpus:g}; lower cluster.parse_tasks, cluster.annotate_actors or "
-            "cluster.embed_actors"
+            f"the actors of the pipeline reserve {cpus:g} CPUs and {gpus:g} GPUs together, and the "
+            f"cluster has {cluster.num_cpus:g} and {num_gpus:g}; lower cluster.parse_tasks, "
+            "cluster.annotate_actors or cluster.embed_actors, or set embedding.device=cpu"
         )
         raise InfeasiblePlanError(message)

@@ -178,7 +178,7 @@ def ask_ahead(
     for asked in executor.run(locators_table(long, settings.index.num_shards), stages):
         for row in asked.to_pylist():
             usage += AnnotationUsage(**row[schema.USAGE])
-    return replace(usage, decisions=0, extractions=0, cache_hits=0)
+    return replace(usage, decisions=0, extractions=0, cache_hits=0, fallbacks=0)
 
 
 def _site(executor: Executor, target: StagingTarget, settings: Settings) -> AnnotationSite:

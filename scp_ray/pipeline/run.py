@@ -151,16 +151,12 @@ class _Run:
             prepared.fingerprint,
             prepared.encoder,
         )
-        work = (
-            self._executor,
-            self._request.corpus,
-            remaining,
-            target,
-            self._request.settings,
-            self._progress,
-        )
-        asked_ahead = ask_ahead(*work)
-        processed = process_documents(*work)
+        executor, corpus, settings = self._executor, self._request.corpus, self._request.settings
+        asked_ahead = ask_ahead(executor, corpus, remaining, target, settings, self._progress)
+        if settings.llm.max_calls is not None:
+            left = max(0, settings.llm.max_calls - asked_ahead.llm_calls)
+            settings = settings.with_values("llm", max_calls=left)
+        processed = process_documents(executor, corpus, remaining, target, settings, self._progress)
         processed.usage += asked_ahead
         self._count(processed, adopted)
         processed.staged.update(adopted)

@@ -3,14 +3,14 @@
 Parts under ``annotations/<fingerprint>/`` are Parquet tables of keys and answers, named by the
 SHA-256 of their bytes and never changed; any number of writers may add some. The fingerprint names
 prompts, model and revision, so a key needs to name only the text. All keys of a fingerprint are
-held in memory, 16 bytes and some each.
+held in memory, 16 bytes and the answer each.
 """
 
+import hashlib
 import logging
-import tempfile
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ import pyarrow.parquet as pq
 
 from scp_ray import schema
 from scp_ray.errors import ChecksumError, SchemaError, StorageError
-from scp_ray.protocols import ObjectStore
-from scp_ray.storage.checksums import file_sha256, read_verified
+from scp_ray.protocols import ObjectStore, StoredObject
+from scp_ray.storage.checksums import read_verified
 from scp_ray.storage.keys import ANNOTATIONS, annotations_folder
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class StoredAnnotationCache:
         with self._turn:
             if key in self._new:
                 return self._new[key]
-            for segment in self._segments:
+            for segment in reversed(self._segments):  # a later answer takes the place of one
                 answer = segment.get(key)
                 if answer is not None:
                     return answer
@@ -83,20 +83,20 @@ class StoredAnnotationCache:
                             del self._new[key]
                 self._take_in()
             except StorageError as error:
-                _log.warning("annotations are not stored yet: %s", error)
+                _log.warning("the annotation cache is not up to date: %s", error)
 
     def _take_in(self) -> None:
         """Read the parts that this process has not seen."""
         for stored in list(self._store.list(self._folder)):
             if stored.key in self._seen or not stored.key.endswith(_SUFFIX):
                 continue
-            self._seen.add(stored.key)
             try:
                 table = read_part(self._store, stored.key)
             except (ChecksumError, SchemaError) as error:
                 _log.warning("%s; its answers are asked for again", error)
             else:
                 self._add_segment(_Segment.from_table(table))
+            self._seen.add(stored.key)
 
     def _add_segment(self, segment: "_Segment") -> None:
         with self._turn:
@@ -112,11 +112,11 @@ def write_part(store: ObjectStore, folder: str, answers: Mapping[bytes, str]) ->
         pa.array(list(column), field.type)
         for column, field in zip(zip(*rows, strict=True), schema.ANSWERS, strict=True)
     ]
-    with tempfile.TemporaryDirectory() as local:
-        file = Path(local, "part")
-        pq.write_table(pa.table(columns, schema=schema.ANSWERS), file, compression="zstd")
-        key = f"{folder}{file_sha256(file)}{_SUFFIX}"
-        store.upload(file, key)
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, schema=schema.ANSWERS), sink, compression="zstd")
+    data = sink.getvalue().to_pybytes()
+    key = f"{folder}{hashlib.sha256(data).hexdigest()}{_SUFFIX}"
+    store.write(key, data)
     return key
 
 
@@ -146,14 +146,14 @@ def parts_with(store: ObjectStore, keys: Iterable[bytes]) -> list[str]:
     ]
 
 
-def forget_answers(store: ObjectStore, keys: Iterable[bytes]) -> list[str]:
+def forget_answers(store: ObjectStore, keys: Iterable[bytes]) -> list[StoredObject]:
     """Take answers out of the parts of all models; return the parts that went.
 
     A part is written again without them before it is deleted. Damaged parts are deleted: nobody
     can use them.
     """
     wanted = pa.array(list(keys), schema.ANSWERS.field(schema.ANSWER_KEY).type)
-    gone: list[str] = []
+    gone: list[StoredObject] = []
     for stored in list(store.list(ANNOTATIONS)):
         rest = _rows_without(store, stored.key, wanted)
         if rest is None:
@@ -163,7 +163,7 @@ def forget_answers(store: ObjectStore, keys: Iterable[bytes]) -> list[str]:
             folder = f"{stored.key.rpartition('/')[0]}/"
             write_part(store, folder, dict(zip(*columns, strict=True)))
         store.delete(stored.key)
-        gone.append(stored.key)
+        gone.append(stored)
     return gone
 
 

@@ -110,7 +110,9 @@ def unneeded_objects(store: ObjectStore, current: Current | None) -> Iterator[St
     Raises:
         IndexFormatError: If a manifest cannot be read: then nothing is known to be unneeded.
     """
-    needed = {key for entry in _entries(current) for key in _needed(store, entry)}
+    needed = {
+        key for entry in (current.entries if current else []) for key in _needed(store, entry)
+    }
     for prefix in (SHARDS, GENERATIONS):
         yield from (stored for stored in store.list(prefix) if stored.key not in needed)
 
@@ -125,12 +127,6 @@ def abandoned_files(store: ObjectStore) -> list[Path]:
         return []
     folders = Path(store.url).glob("[!.]*")
     return sorted(path for folder in folders for path in folder.rglob(".*") if path.is_file())
-
-
-def _entries(current: Current | None) -> list[GenerationEntry]:
-    if current is None:
-        return []
-    return [*current.generations, *(one.entry for one in current.retired)]
 
 
 def _retire(current: Current, retention: Retention) -> tuple[Current, list[int]]:

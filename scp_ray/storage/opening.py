@@ -1,6 +1,7 @@
 """From the address of a corpus or an index to its object store."""
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -82,8 +83,13 @@ def local_cache() -> Path:
         StorageError: If the folder belongs to somebody else.
     """
     folder = Path(tempfile.gettempdir(), f"scp-ray-cache-{os.getuid()}")
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.stat().st_uid != os.getuid():
-        message = f"{folder} belongs to another user; remove it, or set TMPDIR to another folder"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        message = f"cannot make the cache {folder}: {error.strerror}"
+        raise StorageError(message) from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        message = f"{folder} is not this user's; remove it, or set TMPDIR to another folder"
         raise StorageError(message)
     return folder

@@ -91,6 +91,11 @@ class Current(BaseModel):
         return self
 
     @property
+    def entries(self) -> list[GenerationEntry]:
+        """All generations whose files are there, the retired ones last."""
+        return [*self.generations, *(one.entry for one in self.retired)]
+
+    @property
     def entry(self) -> GenerationEntry | None:
         """The generation that readers take; None before the first one."""
         if self.generation == 0:

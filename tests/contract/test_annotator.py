@@ -39,7 +39,7 @@ ANNOTATORS += [
         StoredAnnotationCache(MemoryObjectStore(), "0" * 64),
         lookahead=4,
         document_fallback=fallback,
-        max_calls=0,
+        max_calls=None,
     )
     for fallback in (True, False)
 ]

@@ -272,7 +272,7 @@ def annotate(url: str) -> Iterator[Annotate]:
                 StoredAnnotationCache(store or MemoryObjectStore(), "f" * 64),
                 lookahead=model.lookahead,
                 document_fallback=True,
-                max_calls=0,
+                max_calls=None,
             )
             ends.callback(annotator.close)
             return annotator.annotate(documents)

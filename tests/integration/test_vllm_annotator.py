@@ -238,7 +238,7 @@ if __name__ == "__main__":
         StoredAnnotationCache(LocalObjectStore(Path(store)), "0" * 64),
         lookahead=4,
         document_fallback=True,
-        max_calls=0,
+        max_calls=None,
     )
     documents = [[f"Press {n}.", f"Hold {n}.", f"Orbis K-{n} Kettle."] for n in range(3)]
     annotated = annotator.annotate(documents)

@@ -24,7 +24,7 @@ def answer(request: GenerationRequest) -> str:
 
 
 def annotator(
-    generator: ScriptedGenerator, store: MemoryObjectStore, max_calls: int = 0
+    generator: ScriptedGenerator, store: MemoryObjectStore, max_calls: int | None = None
 ) -> LlmAnnotator:
     return LlmAnnotator(
         lambda: generator,

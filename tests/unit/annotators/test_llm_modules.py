@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules
+from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules, extraction_key
 from scp_ray.errors import (
     CallLimitError,
     EngineDeadError,
@@ -27,7 +27,9 @@ def good(request: GenerationRequest) -> str:
     return "FALSE" if request.choices else KETTLE
 
 
-def modules(answer: Answer, max_calls: int = 0) -> tuple[LlmModules, ScriptedGenerator, Answers]:
+def modules(
+    answer: Answer, max_calls: int | None = None
+) -> tuple[LlmModules, ScriptedGenerator, Answers]:
     generator = ScriptedGenerator(answer)
     cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
     answers = Answers(generator, cache, CallLimit(max_calls))
@@ -72,8 +74,21 @@ def test_without_a_usable_answer_a_decision_goes_on_and_a_signature_is_the_heuri
     assert asyncio.run(one.decide_continuity("a", "b"))
     assert one.usage.fallbacks == 2
     asked = len(generator.requests)
-    extract(one, "# Tarn Heat 40 User Manual\n\nKeep dry.")
-    assert len(generator.requests) == 2 * asked - asked // 2  # a fallback is not remembered
+    assert extract(one, "# Tarn Heat 40 User Manual\n\nKeep dry.").model == "Tarn Heat 40"
+    assert len(generator.requests) == asked  # nobody pays for it a second time
+    assert one.usage.fallbacks == 3
+
+
+def test_a_cached_answer_that_is_none_any_more_is_asked_for_again() -> None:
+    generator = ScriptedGenerator(good)
+    cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
+    cache.put(extraction_key("chunk"), '{"category": "from an older parser"}')
+    cache.flush()
+    one = LlmModules(Answers(generator, cache, CallLimit(None)))
+    assert extract(one).model == "Ostra K1"
+    cache.flush()
+    assert extract(one).model == "Ostra K1"
+    assert len(generator.requests) == 1
 
 
 def test_a_refused_request_falls_back_at_once() -> None:

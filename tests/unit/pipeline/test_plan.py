@@ -84,6 +84,13 @@ def test_a_removed_document_has_one_new_name() -> None:
     assert plan.states == {"b": DocumentState.RENAMED, "c": DocumentState.NEW}
 
 
+def test_a_document_of_another_format_now_is_read_anew() -> None:
+    plan = plan_of(inventory({schema.DOC_ID: "a.html"}), published("a.txt"))
+    assert plan.states == {"a.txt": DocumentState.REMOVED, "a.html": DocumentState.NEW}
+    plan = plan_of(inventory({schema.DOC_ID: "b/c.TXT"}), published("a.txt"))
+    assert plan.states == {"b/c.TXT": DocumentState.RENAMED}
+
+
 def test_two_removed_documents_with_equal_text_are_two() -> None:
     tables = inventory({schema.DOC_ID: "c"}, {schema.DOC_ID: "d"})
     plan = plan_of(tables, published("a"), published("b"))

@@ -55,6 +55,32 @@ def test_gpu_actors_need_cpus_on_the_same_node() -> None:
     assert pools(NodeShape(4, 8), NodeShape(64))[EMBED_POOL].size == 3
 
 
+VLLM = ("chop.annotator=vllm", "llm.model=m")
+
+
+def test_engines_take_the_gpus_and_encoders_the_cpus() -> None:
+    sized = pools(NodeShape(16, 4), NodeShape(16), assignments=VLLM)
+    assert (sized[ANNOTATE_POOL].size, sized[ANNOTATE_POOL].num_gpus) == (4, 1.0)
+    assert (sized[EMBED_POOL].size, sized[EMBED_POOL].num_gpus) == (8, 0.0)
+    spread = pools(NodeShape(16, 4), assignments=(*VLLM, "vllm.tensor_parallel_size=2"))
+    assert (spread[ANNOTATE_POOL].size, spread[ANNOTATE_POOL].num_gpus) == (2, 2.0)
+
+
+@pytest.mark.parametrize("node", [NodeShape(4, 1), NodeShape(2), NodeShape(1)])
+def test_a_small_machine_can_run_an_engine(node: NodeShape) -> None:
+    assert pools(node, assignments=VLLM)[ANNOTATE_POOL].size == 1
+
+
+def test_engines_and_encoders_cannot_take_the_same_gpus() -> None:
+    with pytest.raises(InfeasiblePlanError, match="8 GPUs together, and the cluster has 16 and 4"):
+        pools(NodeShape(16, 4), assignments=(*VLLM, "embedding.device=cuda"))
+
+
+def test_several_batches_wait_at_one_model() -> None:
+    assert pools(NodeShape(4), assignments=VLLM)[ANNOTATE_POOL].concurrent_calls > 1
+    assert pools(NodeShape(4))[ANNOTATE_POOL].concurrent_calls == 1
+
+
 def test_small_head_does_not_shrink_the_encoders_of_large_nodes() -> None:
     embed = pools(NodeShape(1), *[NodeShape(64)] * 4)[EMBED_POOL]
     assert (embed.size, embed.num_threads) == (64, 4)
@@ -87,7 +113,7 @@ def test_build_threads_are_reserved() -> None:
         ("embedding.device=cuda", "the nodes have room for 0"),
         ("cluster.embed_actors=3", "the nodes have room for 2"),
         ("index.build_threads=3", "largest node has 2 CPUs"),
-        ("cluster.parse_tasks=100", r"reserve .* CPUs together and the cluster has 2"),
+        ("cluster.parse_tasks=100", r"reserve .* CPUs and 0 GPUs together, and the cluster has 2"),
         ("cluster.annotate_actors=100", "lower cluster.parse_tasks"),
     ],
 )
