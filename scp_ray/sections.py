@@ -111,7 +111,7 @@ class LlmConfig(Section):
     model: str | None = None
     revision: str | None = None
     lookahead: Annotated[int, Field(ge=1, le=1024)] = 16
-    piece_chunks: Annotated[int, Field(ge=16)] = 1024
+    piece_chunks: Annotated[int, Field(ge=16)] = 256
     max_calls: Annotated[int, Field(ge=0)] | None = None
     timeout_s: Annotated[float, Field(gt=0.0)] = 120.0
 

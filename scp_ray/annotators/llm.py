@@ -96,6 +96,7 @@ class LlmAnnotator:
             self._end_loop()
 
     def _end_loop(self) -> None:
+        self._run(self._loop.shutdown_default_executor())  # a flush may be on its way
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

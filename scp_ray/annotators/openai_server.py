@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from openai import APIConnectionError, APIStatusError
 
 _MAX_SHOWN_CHARACTERS = 200  # of what a server says
+_MAX_TOKENS = 10_000_000  # of one request
 _CONNECT_S = 5.0
 _S_PER_MINUTE = 60.0
 _NO_KEY = "none"  # the library wants one; servers without keys take any
@@ -206,8 +207,8 @@ class _PromptTokens(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
     prompt_tokens_details: _PromptTokens | None = None
 
 
@@ -227,10 +228,15 @@ def read_reply(data: bytes) -> Generation:
     details = usage.prompt_tokens_details or _PromptTokens()
     return Generation(
         reply.choices[0].message.content or "",
-        prompt_tokens=usage.prompt_tokens,
-        cached_prompt_tokens=details.cached_tokens or 0,
-        output_tokens=usage.completion_tokens,
+        prompt_tokens=_believable(usage.prompt_tokens),
+        cached_prompt_tokens=_believable(details.cached_tokens),
+        output_tokens=_believable(usage.completion_tokens),
     )
+
+
+def _believable(num_tokens: int | None) -> int:
+    """Return a count of tokens, 0 for what cannot be one: it is only statistics."""
+    return num_tokens if num_tokens is not None and 0 <= num_tokens <= _MAX_TOKENS else 0
 
 
 async def _read_reply(response: "httpx2.Response") -> None:

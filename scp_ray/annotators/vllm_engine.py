@@ -35,8 +35,9 @@ class VllmGenerator:
         """
         self._timeout_s = llm.timeout_s
         self._max_model_len = engine.max_model_len
-        # Waiting for a turn in the engine is not counted as waiting for an answer.
-        self._free = asyncio.Semaphore(engine.max_num_seqs)
+        # Waiting for a turn in the engine is not counted as waiting for an answer. Twice as many
+        # as it works on at once, so that it never waits for the next one.
+        self._free = asyncio.Semaphore(2 * engine.max_num_seqs)
         self._guard = EngineGuard()
         with self._guard:
             self._engine = start_engine(llm, engine)

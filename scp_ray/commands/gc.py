@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
     from scp_ray.storage.garbage import Retention, collect_garbage
+    from scp_ray.storage.generations import require_generation
     from scp_ray.storage.lease import acquire, kept_alive
     from scp_ray.storage.opening import open_existing
 
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     if args.dry_run:
         done = collect_garbage(store, retention, fence=None)
     else:
+        require_generation(store)  # before a lease is written there
         lease = acquire(store, f"gc-{secrets.token_hex(4)}", config.lease_s, tell)
         with kept_alive(lease, config.lease_s):
             done = collect_garbage(store, retention, lease.fence)

@@ -22,8 +22,10 @@ repeated at any time. Exit code 4 when a run is at work on the index.
 
 Unlike with gc, files go at once: a service or another reader of an older generation must be
 reloaded or restarted. The corpus is not touched: remove the document there too, or the next run
-indexes it again. Not reached are the caches and temporary folders of other machines, old versions
-that a bucket keeps (scp-ray doctor --index says whether it does), and backups.
+indexes it again. Not reached are answers of a language model about text that no generation holds
+any more (delete annotations/ in the index if there are such), the caches and temporary folders of
+other machines, old versions that a bucket keeps (scp-ray doctor --index says whether it does),
+and backups.
 """
 EXAMPLES = """\
 examples:
@@ -45,12 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
+    from scp_ray.errors import ConfigError
     from scp_ray.pipeline.document_traces import require_index
     from scp_ray.pipeline.purge import purge_document
     from scp_ray.storage.lease import acquire, kept_alive
     from scp_ray.storage.opening import open_existing
     from scp_ray.storage.publish import read_state
 
+    try:
+        args.doc_id.encode()
+    except UnicodeEncodeError as error:
+        message = f"DOC_ID {args.doc_id!a} is not valid UTF-8; no document can be named so"
+        raise ConfigError(message) from error
     if args.dry_run:
         return _say_what_holds_it(args)
     store, lease_s = open_existing(args.index), settings.publish.lease_s
@@ -124,7 +132,12 @@ def _verdict(done: "Purged") -> list[str]:
         lines.append("warning: the bucket does not say whether it keeps old versions of objects")
     lines += [f"still holds it: {name}" for name in (*proof.holding, *done.files_left)]
     lines += [f"cannot be looked into: {name}" for name in proof.unreadable]
-    lines.append("nothing holds it any more" if done.is_proven else "not proven; see above")
+    if done.was_found:
+        lines.append(
+            "answers of a language model about text that no generation and no staged part held "
+            "any more are not reached; delete annotations/ if there are such"
+        )
+    lines.append("nothing holds its text any more" if done.is_proven else "not proven; see above")
     return lines
 
 

@@ -29,11 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, settings: Settings) -> int:
     """Run the command and return its exit code."""
-    from scp_ray.storage.generations import roll_back
+    from scp_ray.storage.generations import require_generation, roll_back
     from scp_ray.storage.lease import acquire, kept_alive
     from scp_ray.storage.opening import open_existing
 
     store, lease_s = open_existing(args.index), settings.publish.lease_s
+    require_generation(store)  # before a lease is written there
     lease = acquire(store, f"rollback-{secrets.token_hex(4)}", lease_s, tell)
     with kept_alive(lease, lease_s):
         manifest = roll_back(store, args.to, lease.fence)

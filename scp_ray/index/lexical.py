@@ -66,7 +66,7 @@ def read_postings(folder: Path) -> Postings:
 
 def _mapped(path: Path, kind: type[Number], num_axes: int = 1) -> npt.NDArray[Number]:
     try:
-        values = np.lib.format.open_memmap(path, mode="r")
+        values = np.lib.format.open_memmap(path, mode="r")  # type: ignore[no-untyped-call]
     except NOT_AN_ARRAY as error:
         message = f"{path}: not an array: {error}"
         raise IndexFormatError(message) from error

@@ -128,7 +128,9 @@ def read_nodes(folder: Path) -> Int64Array:
     path = folder / NODES_FILE
     try:
         with path.open("rb") as file:
-            nodes: npt.NDArray[np.int32] = np.lib.format.read_array(file, allow_pickle=False)
+            nodes: npt.NDArray[np.int32] = np.lib.format.read_array(  # type: ignore[no-untyped-call]
+                file, allow_pickle=False
+            )
     except NOT_AN_ARRAY as error:
         message = f"{path}: not an array of nodes: {error}"
         raise IndexFormatError(message) from error

@@ -66,6 +66,7 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     """
     corpus = open_existing(request.corpus)
     settings = request.settings
+    annotator = annotator_revision(settings)  # first, since it may refuse the settings
     index = open_store(request.index)
     state = read_state(index)
     progress(f"loading the encoder {settings.embedding.model}")
@@ -74,7 +75,6 @@ def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Pr
     files, unnameable = _without_unnameable(files)
     progress(f"taking stock of {len(files)} files")
     inventory = take_inventory(executor, corpus.url, files, settings)
-    annotator = annotator_revision(settings)
     shaping = (PARSER_REVISION, annotator, PREFIX_REVISION, encoder.revision)
     identity = fingerprint(settings, *shaping)
     published = published_documents(index, state.manifest)

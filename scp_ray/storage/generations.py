@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scp_ray.errors import ChecksumError, ConfigError
+from scp_ray.errors import ChecksumError, ConfigError, IndexFormatError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.manifest import Manifest, read_manifest
 from scp_ray.storage.publish import GenerationEntry, IndexState, read_state, swap_current
@@ -49,6 +49,18 @@ def list_generations(store: ObjectStore) -> list[GenerationSummary]:
         _summary(_manifest(store, entry), is_current=entry.generation == state.current.generation)
         for entry in state.current.generations
     ]
+
+
+def require_generation(store: ObjectStore) -> None:
+    """Refuse an address at which no generation was committed.
+
+    Raises:
+        IndexFormatError: If it is one.
+    """
+    current = read_state(store).current
+    if current is None or not current.generations:
+        message = f"{store.url}: no index here"
+        raise IndexFormatError(message)
 
 
 def roll_back(store: ObjectStore, generation: int, fence: int) -> Manifest:

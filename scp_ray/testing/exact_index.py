@@ -82,7 +82,8 @@ class ExactIndex:
 
     def embeddings(self, rows: Int64Array) -> Float32Array:
         """Implement ``ShardSearcher.embeddings``."""
-        return self._embeddings[rows]
+        embeddings: Float32Array = self._embeddings[rows]
+        return embeddings
 
     def lexical_scores(self, words: LexicalQuery) -> Float64Array:
         """Implement ``ShardSearcher.lexical_scores``."""

@@ -123,3 +123,14 @@ def test_verify_says_when_something_is_wrong(index: Path, capsys: Capture) -> No
     assert main(["verify", str(index), "--json"]) == 1
     (problem, *_) = json.loads(capsys.readouterr().out)
     assert "index.faiss: missing" in problem["detail"]
+
+
+@pytest.mark.parametrize("command", [["gc", "--keep", "1"], ["rollback", "--to", "1"]])
+def test_where_no_index_is_nothing_is_written(
+    tmp_path: Path, command: list[str], capsys: Capture
+) -> None:
+    (tmp_path / "letter.txt").write_text("no index")
+    name, *options = command
+    assert main([name, str(tmp_path), *options]) == 1
+    assert "no index here" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]

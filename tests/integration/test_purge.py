@@ -337,7 +337,7 @@ def test_other_objects_that_hold_its_text_are_named(
     for name in ("replies.json", "replies.parquet", "plain.txt"):
         assert f"still holds it: exports/{name}" in shown
     assert "other.txt" not in shown
-    assert "nothing holds it any more" not in shown
+    assert "nothing holds its text any more" not in shown
     shutil.rmtree(Path(store.url, "exports"))
     assert main(["purge", store.url, SECRET]) == 0
 
@@ -594,7 +594,7 @@ def test_in_a_bucket_and_in_the_cache_of_this_machine(
     torn.write_bytes(TEXT.encode())
     assert len(files_with(WORDS, machine)) > 6
     assert main(["purge", bucket.url, SECRET]) == 0
-    assert "nothing holds it any more" in capsys.readouterr().out
+    assert "nothing holds its text any more" in capsys.readouterr().out
     for stored in bucket.list():
         path = tmp_path / "fetched" / stored.key
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -100,3 +100,9 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str) -> N
 def test_an_address_is_one_of_http_without_a_password(url: str) -> None:
     with pytest.raises(ValueError, match="base_url"):
         OpenAiConfig(base_url=url)
+
+
+@pytest.mark.parametrize("count", ["null", "-5", "1e30", "1000000000000000000000000000000"])
+def test_token_counts_that_cannot_be_count_as_none(count: str) -> None:
+    reply = '{"choices": [{"message": {"content": "TRUE"}}], "usage": {"prompt_tokens": %s}}'
+    assert read_reply((reply % count).encode()) == Generation("TRUE")
