@@ -77,7 +77,7 @@ def test_plan_index_query_evaluate(
     (corpus / "manual_001.md").unlink()
     assert main(["plan", str(corpus), index, *SETTINGS]) == 0
     shown = capsys.readouterr().out
-    assert "1 new, 1 changed, 10 same, 1 removed, 0 quarantined" in shown
+    assert "1 new, 1 changed, 10 same, 0 renamed, 1 removed, 0 quarantined" in shown
     assert main(["index", str(corpus), index, *SETTINGS]) == 0
     shown = capsys.readouterr().out
     assert "done: generation 2" in shown
