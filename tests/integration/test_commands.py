@@ -81,7 +81,7 @@ def test_plan_index_query_evaluate(
     assert main(["index", str(corpus), index, *SETTINGS]) == 0
     shown = capsys.readouterr().out
     assert "done: generation 2" in shown
-    assert "12 published: 1 new, 1 changed, 10 same, 1 removed" in shown
+    assert "12 published: 1 new, 1 changed, 0 renamed, 10 same, 1 removed" in shown
 
 
 def test_query_shows_why(corpus: Path, tmp_path: Path, capsys: Capture) -> None:
