@@ -69,7 +69,8 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     ray.shutdown()
     token = tmp_path / "token"
     token.write_text(secrets.token_hex(32))
-    ports = {name: str(_free_port()) for name in ("port", "dashboard-port")}
+    names = ("port", "dashboard-port", "dashboard-agent-listen-port")
+    ports = {name: str(_free_port()) for name in names}  # other clusters have the usual ones
     environment = {
         **os.environ,
         "RAY_AUTH_MODE": "token",
@@ -78,7 +79,7 @@ def token_cluster(tmp_path: Path) -> Iterator[dict[str, str]]:
     }
     environment.pop("RAY_ADDRESS", None)
     command = [RAY, "start", "--head", "--block", "--num-cpus=2", "--node-ip-address=127.0.0.1"]
-    command += [f"--port={ports['port']}", f"--dashboard-port={ports['dashboard-port']}"]
+    command += [f"--{name}={port}" for name, port in ports.items()]
     command += ["--dashboard-host=127.0.0.1", "--disable-usage-stats"]
     head = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:
@@ -112,15 +113,25 @@ def _wait_until_open(port: int) -> None:
     pytest.fail("the cluster did not start within a minute")
 
 
+def submitted(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Submit a job to a cluster that has just started: its agent comes later than its port."""
+    for _ in range(60):
+        done = subprocess.run(
+            command, env=env, capture_output=True, text=True, timeout=240, check=False
+        )
+        if "No available agent" not in done.stderr:
+            break
+        time.sleep(1)
+    return done
+
+
 def test_submitted_job_indexes_a_corpus(
     token_cluster: dict[str, str], corpus: Path, tmp_path: Path
 ) -> None:
     job = [sys.executable, str(ROOT / "jobs" / "index_corpus.py"), str(corpus)]
     job += [str(tmp_path / "index"), "--json", "--set", "embedding.model=hash://32"]
     submit = [RAY, "job", "submit", "--", *job]
-    done = subprocess.run(
-        submit, env=token_cluster, capture_output=True, text=True, timeout=240, check=False
-    )
+    done = submitted(submit, token_cluster)
     assert done.returncode == 0, done.stdout + done.stderr
     (report,) = (tmp_path / "index" / "runs").glob("*/report.json")
     assert json.loads(report.read_text())["documents"]["published"] == 12
