@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -25,24 +26,32 @@ def answer(request: GenerationRequest) -> str:
     return json.dumps(fields | {"model": f"Tarn {number % 5}" if number % 7 else None})
 
 
-ANNOTATORS: list[Annotator] = [
-    make_annotator(
-        load_settings(None, [f"chop.annotator={name}", f"chop.document_fallback={fallback}"], {}),
-        lambda fingerprint: StoredAnnotationCache(MemoryObjectStore(), fingerprint),
-    )
-    for name in ("none", "heuristic")
-    for fallback in (True, False)
-]
-ANNOTATORS += [
-    LlmAnnotator(
-        lambda: ScriptedGenerator(answer, seed=1),
-        StoredAnnotationCache(MemoryObjectStore(), "0" * 64),
-        lookahead=4,
-        document_fallback=fallback,
-        max_calls=None,
-    )
-    for fallback in (True, False)
-]
+def open_cache(fingerprint: str) -> StoredAnnotationCache:
+    return StoredAnnotationCache(MemoryObjectStore(), fingerprint)
+
+
+@pytest.fixture(
+    scope="module", params=[(n, f) for n in ("none", "heuristic", "llm") for f in (True, False)]
+)
+def annotator(request: pytest.FixtureRequest) -> Iterator[Annotator]:
+    """Every annotator, with and without the document's fallback."""
+    name, fallback = request.param
+    made: Annotator
+    if name == "llm":
+        made = LlmAnnotator(
+            lambda: ScriptedGenerator(answer, seed=1),
+            open_cache("0" * 64),
+            lookahead=4,
+            document_fallback=fallback,
+            max_calls=None,
+        )
+    else:
+        chop = [f"chop.annotator={name}", f"chop.document_fallback={fallback}"]
+        made = make_annotator(load_settings(None, chop, {}), open_cache)
+    yield made
+    made.close()
+
+
 lines = st.sampled_from(
     [
         "# Tarn Heat 40 User Manual",
@@ -64,7 +73,6 @@ documents = st.lists(texts, max_size=8)
 several = st.lists(documents, max_size=4)
 
 
-@pytest.mark.parametrize("annotator", ANNOTATORS)
 @given(batch=several)
 def test_one_annotation_a_chunk_the_same_every_time_and_beside_any_other_document(
     annotator: Annotator, batch: list[list[str]]
@@ -75,7 +83,6 @@ def test_one_annotation_a_chunk_the_same_every_time_and_beside_any_other_documen
     assert [one.annotations for one in annotated] == alone
 
 
-@pytest.mark.parametrize("annotator", ANNOTATORS)
 @given(chunks=documents.filter(bool))
 def test_the_first_chunk_starts_a_span_and_the_others_inherit(
     annotator: Annotator, chunks: list[str]
@@ -88,7 +95,6 @@ def test_the_first_chunk_starts_a_span_and_the_others_inherit(
     assert document.usage.extractions == sum(one.starts_span for one in document.annotations)
 
 
-@pytest.mark.parametrize("annotator", ANNOTATORS)
 @given(chunks=documents)
 def test_fields_are_missing_or_short_text_that_can_be_stored(
     annotator: Annotator, chunks: list[str]

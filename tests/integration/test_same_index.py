@@ -62,6 +62,7 @@ class Rearranged:
         self, executor: Executor, seed: int | None = None, batch_rows: tuple[int, ...] = ()
     ) -> None:
         self.encoder_threads = executor.encoder_threads
+        self.num_annotators = executor.num_annotators
         self._executor = executor
         self._seed = seed
         self._batch_rows = batch_rows

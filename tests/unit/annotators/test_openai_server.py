@@ -102,7 +102,7 @@ def test_an_address_is_one_of_http_without_a_password(url: str) -> None:
         OpenAiConfig(base_url=url)
 
 
-@pytest.mark.parametrize("count", ["null", "-5", "1e30", "1000000000000000000000000000000"])
+@pytest.mark.parametrize("count", ["null", "-5", "4611686018427387904"])
 def test_token_counts_that_cannot_be_count_as_none(count: str) -> None:
     reply = '{"choices": [{"message": {"content": "TRUE"}}], "usage": {"prompt_tokens": %s}}'
     assert read_reply((reply % count).encode()) == Generation("TRUE")
