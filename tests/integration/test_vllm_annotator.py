@@ -64,12 +64,17 @@ class Engine:
 
     def __init__(self, make: Callable[[], VllmGenerator]) -> None:
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
         async def made() -> VllmGenerator:
             return make()
 
-        self.generator = self.run(made())
+        try:
+            self.generator = self.run(made())
+        except BaseException:
+            self._end_loop()
+            raise
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
@@ -83,7 +88,12 @@ class Engine:
 
     def close(self) -> None:
         self.run(self.generator.close())
+        self._end_loop()
+
+    def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 @pytest.fixture(scope="module")
