@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -105,7 +106,7 @@ class Answers:
     async def answer(
         self,
         key: bytes,
-        request: GenerationRequest,
+        make_request: Callable[[], GenerationRequest],
         parse: Callable[[str], _Answer],
         counts: Counter[str],
     ) -> _Answer | None:
@@ -113,7 +114,7 @@ class Answers:
 
         Args:
             key: Names the request in the cache.
-            request: The request.
+            make_request: Makes the request, if it has to be asked.
             parse: Reads an answer; its AnnotationError says that it cannot be used.
             counts: Counts what was taken, by the names of ``AnnotationUsage``.
 
@@ -132,16 +133,17 @@ class Answers:
             return known
         self._pending[key] = answered = asyncio.Event()
         try:
-            text = await self._usable_text(request, parse, counts)
+            usable = await self._usable(make_request(), parse, counts)
         finally:
             del self._pending[key]
             answered.set()
-        if text is None:
+        if usable is None:
             self._unusable.add(key)
             counts["fallbacks"] += 1
             return None
+        text, answer = usable
         self._cache.put(key, text)
-        return parse(text)
+        return answer
 
     def _known(self, key: bytes, parse: Callable[[str], _Answer]) -> _Answer | None:
         """Return what was answered before, if it is an answer by today's rules."""
@@ -151,21 +153,20 @@ class Answers:
         except AnnotationError:
             return None
 
-    async def _usable_text(
-        self, request: GenerationRequest, parse: Callable[[str], object], counts: Counter[str]
-    ) -> str | None:
+    async def _usable(
+        self, request: GenerationRequest, parse: Callable[[str], _Answer], counts: Counter[str]
+    ) -> tuple[str, _Answer] | None:
+        """Ask until an answer can be used; return its text, and what it says."""
         for attempt in range(_MAX_ATTEMPTS):
             counts["retries"] += bool(attempt)
             try:
                 text = await self._ask(request, counts)
-                parse(text)
+                return text, parse(text)
             except AnnotationError as error:
                 _log.info("an answer cannot be used: %s", error)
             except RequestRefusedError as error:
                 _log.warning("a request was refused: %s", error)
                 return None
-            else:
-                return text
         return None
 
     async def _ask(self, request: GenerationRequest, counts: Counter[str]) -> str:
@@ -236,8 +237,9 @@ class LlmModules:
             GenerationError: If the model does not answer.
         """
         self._counts["decisions"] += 1
-        key, request = decision_key(chunk, next_chunk), continuity_request(chunk, next_chunk)
-        answer = await self._answers.answer(key, request, parse_decision, self._counts)
+        key = decision_key(chunk, next_chunk)
+        make_request = partial(continuity_request, chunk, next_chunk)
+        answer = await self._answers.answer(key, make_request, parse_decision, self._counts)
         return True if answer is None else answer
 
     async def extract_cnm(self, chunk: str) -> Cnm:
@@ -247,6 +249,6 @@ class LlmModules:
             GenerationError: If the model does not answer.
         """
         self._counts["extractions"] += 1
-        key, request = extraction_key(chunk), extraction_request(chunk)
-        answer = await self._answers.answer(key, request, parse_cnm, self._counts)
+        key, make_request = extraction_key(chunk), partial(extraction_request, chunk)
+        answer = await self._answers.answer(key, make_request, parse_cnm, self._counts)
         return chunk_signature(chunk) if answer is None else answer

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 
 from scp_ray.annotators.factory import annotation_fingerprint
 from scp_ray.config import Settings
-from scp_ray.pipeline.executor import Executor, StageSpec
-from scp_ray.pipeline.front_stages import ReadStage
+from scp_ray.pipeline.executor import Executor
 from scp_ray.pipeline.llm_estimate import LlmCost, llm_cost
-from scp_ray.pipeline.plan import DocumentState, Locator, PublishedDocument, locators_table
-from scp_ray.pipeline.pools import READ_POOL
+from scp_ray.pipeline.plan import DocumentState, Locator, locators_table
 from scp_ray.pipeline.preparation import IndexRequest, Preparation
+from scp_ray.pipeline.processing import read_stage
 from scp_ray.pipeline.shard_plan import reusable_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.pipeline.work import WorkItem, items_from_table
@@ -83,8 +81,8 @@ def _count(
 ) -> _Counted:
     settings = request.settings
     rows = locators_table(sample, settings.index.num_shards)
-    make = partial(ReadStage, request.corpus, settings, prepared.encoder.max_tokens)
-    tables = executor.run(rows, [StageSpec("read", make, 8, READ_POOL)])
+    stage = read_stage(request.corpus, settings, prepared.encoder, batch_rows=8)
+    tables = executor.run(rows, [stage])
     items = [item for table in tables for item in items_from_table(table)]
     return _Counted(
         chunks=sum(len(item.spans) for item in items),
@@ -109,15 +107,8 @@ def _shards_touched(prepared: Preparation, settings: Settings, failed: Set[str])
         if locator.doc_id not in failed
     }
     quarantined = {problem.doc_id for problem in prepared.plan.quarantined}
-    kept = prepared.plan.unchanged | _previous_versions(prepared, failed | quarantined)
+    previous = {doc_id: prepared.previous_version(doc_id) for doc_id in failed | quarantined}
+    kept = prepared.plan.unchanged | {doc: row for doc, row in previous.items() if row}
     contents = shard_contents(staged, kept, settings.index.num_shards)
     reusable = reusable_shards(contents, prepared.state.manifest, settings)
     return len(contents) - len(reusable)
-
-
-def _previous_versions(prepared: Preparation, failed: Set[str]) -> dict[str, PublishedDocument]:
-    """Return what the index keeps of documents that fail."""
-    manifest = prepared.state.manifest
-    if manifest is None or manifest.encoder.revision != prepared.encoder.revision:
-        return {}
-    return {doc_id: row for doc_id, row in prepared.published.items() if doc_id in failed}

@@ -55,6 +55,16 @@ class Preparation:
     published: dict[str, PublishedDocument]
     plan: CorpusPlan
 
+    def previous_version(self, doc_id: str) -> PublishedDocument | None:
+        """Return what the index keeps of a document that fails.
+
+        None where there is nothing, or where its vectors are of another encoder.
+        """
+        manifest = self.state.manifest
+        if manifest is None or manifest.encoder.revision != self.encoder.revision:
+            return None
+        return self.published.get(doc_id)
+
 
 def prepare(request: IndexRequest, executor: Executor, progress: Progress) -> Preparation:
     """Look at encoder, index and corpus, and plan; changes nothing.

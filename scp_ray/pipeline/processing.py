@@ -29,6 +29,7 @@ from scp_ray.pipeline.report import Progress
 from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.protocols import Int64Array, StoredObject
 from scp_ray.records import NO_USAGE, AnnotationUsage
+from scp_ray.storage.manifest import EncoderEntry
 
 _FILES_PER_TASK = 32
 _BATCH_BYTES = 400_000  # of documents in one call of an actor: some 400 chunks
@@ -90,6 +91,14 @@ def take_inventory(
     return executor.run(inputs, [StageSpec(INVENTORY_TASK, make, _FILES_PER_TASK)])
 
 
+def read_stage(
+    corpus: str, settings: Settings, encoder: EncoderEntry, batch_rows: int
+) -> StageSpec:
+    """Return the first step of every chain over documents: read, parse, chunk."""
+    make = partial(ReadStage, corpus, settings, encoder.max_tokens)
+    return StageSpec("read", make, batch_rows, READ_POOL)
+
+
 def process_documents(
     executor: Executor,
     corpus: str,
@@ -108,12 +117,7 @@ def process_documents(
     rows = locators_table(todo, settings.index.num_shards)
     batch_rows = batch_documents(todo, settings)
     stages = [
-        StageSpec(
-            "read",
-            partial(ReadStage, corpus, settings, target.encoder.max_tokens),
-            batch_rows,
-            READ_POOL,
-        ),
+        read_stage(corpus, settings, target.encoder, batch_rows),
         StageSpec(
             "annotate",
             partial(AnnotateStage, settings, _site(executor, target, settings)),
@@ -159,12 +163,7 @@ def ask_ahead(
     progress(f"asking ahead about {len(long)} long documents")
     annotate = partial(AskAheadStage, settings, _site(executor, target, settings))
     stages = [
-        StageSpec(
-            "read",
-            partial(ReadStage, corpus, settings, target.encoder.max_tokens),
-            1,
-            READ_POOL,
-        ),
+        read_stage(corpus, settings, target.encoder, batch_rows=1),
         StageSpec(
             "cut",
             partial(CutStage, settings.llm.piece_chunks),

@@ -31,7 +31,7 @@ from scp_ray.pipeline.generation_terms import publish_terms
 from scp_ray.pipeline.parent_documents import published_documents
 from scp_ray.pipeline.purge_proof import Proof, prove_absence
 from scp_ray.pipeline.report import Progress
-from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
+from scp_ray.pipeline.shard_plan import make_shards, shard_contents
 from scp_ray.pipeline.text_search import Wanted
 from scp_ray.protocols import ObjectStore, StoredObject
 from scp_ray.storage.annotation_cache import forget_answers, parts_with
@@ -215,14 +215,14 @@ def _shards_without(store: ObjectStore, parent: Manifest, doc_id: str) -> list[S
         raise ChecksumError(message)
     del kept[doc_id]
     contents = shard_contents({}, kept, settings.index.num_shards)
-    reusable = reusable_shards(contents, parent, settings)
-    to_build = {number: one for number, one in enumerate(contents) if number not in reusable}
     executor = InProcessExecutor()
-    built, _ = build_shards(executor, store.url, to_build, parent, settings, lambda _line: None)
-    if sum(entry.num_documents for entry in (*reusable.values(), *built)) != len(kept):
+    shards = make_shards(
+        executor, store.url, contents, parent, settings, lambda _line: None
+    ).entries
+    if sum(entry.num_documents for entry in shards) != len(kept):
         message = f"the shards do not hold the {len(kept)} other documents; nothing was published"
         raise RowAccountingError(message)
-    return sorted((*reusable.values(), *built), key=lambda entry: entry.shard_id)
+    return shards
 
 
 def _take_off(store: ObjectStore, generations: set[int], lease: Lease) -> Current | None:

@@ -31,7 +31,7 @@ from scp_ray.pipeline.plan import (
 from scp_ray.pipeline.preparation import IndexRequest, Preparation, prepare
 from scp_ray.pipeline.processing import Processed, ask_ahead, process_documents
 from scp_ray.pipeline.report import Progress, RunReport, RunStatus
-from scp_ray.pipeline.shard_plan import build_shards, reusable_shards, shard_contents
+from scp_ray.pipeline.shard_plan import make_shards, shard_contents
 from scp_ray.pipeline.staged_parts import StagedDocument, delete_parts, staged_documents
 from scp_ray.storage.generations import require_files
 from scp_ray.storage.keys import generation_folder
@@ -184,15 +184,12 @@ class _Run:
         Those that did not change, and the previous version of those that failed, as long as its
         vectors are of the same encoder.
         """
-        manifest = prepared.state.manifest
-        same_encoder = (
-            manifest is not None and manifest.encoder.revision == prepared.encoder.revision
-        )
         kept = dict(prepared.plan.unchanged)
         failures = [*prepared.plan.quarantined, *processed.quarantined.values()]
         for number, failure in enumerate(failures):
-            if same_encoder and failure.doc_id in prepared.published:
-                kept[failure.doc_id] = prepared.published[failure.doc_id]
+            previous = prepared.previous_version(failure.doc_id)
+            if previous is not None:
+                kept[failure.doc_id] = previous
                 failures[number] = replace(failure, kept_previous=True)
         self._report.quarantined = sorted(failures, key=lambda failure: failure.doc_id)
         self._report.documents[DocumentState.QUARANTINED] = len(failures)
@@ -217,20 +214,14 @@ class _Run:
     ) -> list[ShardEntry]:
         settings, parent = self._request.settings, prepared.state.manifest
         contents = shard_contents(processed.staged, kept, settings.index.num_shards)
-        reusable = reusable_shards(contents, parent, settings)
-        to_build = {
-            shard_id: content
-            for shard_id, content in enumerate(contents)
-            if shard_id not in reusable
-        }
-        built, seconds = build_shards(
-            self._executor, self._request.index, to_build, parent, settings, self._progress
+        made = make_shards(
+            self._executor, self._request.index, contents, parent, settings, self._progress
         )
-        shards = sorted([*reusable.values(), *built], key=lambda entry: entry.shard_id)
-        self._check_accounts(shards, processed, kept)
-        self._report.worker_seconds["build"] = round(seconds, 3)
-        self._report.shards = {"built": len(built), "reused": len(reusable)}
-        return shards
+        self._check_accounts(made.entries, processed, kept)
+        self._report.worker_seconds["build"] = round(made.seconds, 3)
+        reused = len(made.entries) - made.num_built
+        self._report.shards = {"built": made.num_built, "reused": reused}
+        return made.entries
 
     def _check_accounts(
         self,

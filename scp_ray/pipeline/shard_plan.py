@@ -1,7 +1,7 @@
 """Decides which shards a run builds and which it takes over, and has them built."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -73,6 +73,43 @@ def reusable_shards(
         elif entry and same_shape and _is_unchanged(content, entry, settings.index.min_recall):
             reusable[shard_id] = entry
     return reusable
+
+
+@dataclass(frozen=True, slots=True)
+class MadeShards:
+    """The shards of a new generation.
+
+    Attributes:
+        entries: All of them, ascending.
+        num_built: How many of them were built; the others stay as they were.
+        seconds: What the workers took.
+    """
+
+    entries: list[ShardEntry]
+    num_built: int
+    seconds: float
+
+
+def make_shards(
+    executor: Executor,
+    index: str,
+    contents: Sequence[ShardContent],
+    parent: Manifest | None,
+    settings: Settings,
+    progress: Progress,
+) -> MadeShards:
+    """Take over the shards that stay as they are, and build the others.
+
+    Raises:
+        IndexQualityError, ChecksumError: As ``build_shards``.
+    """
+    reusable = reusable_shards(contents, parent, settings)
+    to_build = {
+        shard_id: content for shard_id, content in enumerate(contents) if shard_id not in reusable
+    }
+    built, seconds = build_shards(executor, index, to_build, parent, settings, progress)
+    entries = sorted([*reusable.values(), *built], key=lambda entry: entry.shard_id)
+    return MadeShards(entries, len(built), seconds)
 
 
 def build_shards(
