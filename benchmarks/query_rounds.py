@@ -20,6 +20,7 @@ from scp_ray.embedding.sentence_transformer import SentenceTransformerEncoder
 from scp_ray.retrieval.gap_selector import select_with_gap
 from scp_ray.retrieval.two_pass import prior_of
 from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.query_encoding import encode_each
 from scp_ray.serve.question_reader import QuestionReader, open_term_statistics
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
@@ -66,8 +67,10 @@ class OpenIndex:
             str(index), self.manifest, [entry.shard_id for entry in entries], settings
         )
         terms = open_term_statistics(store, self.manifest, settings)
-        self.reader = QuestionReader(self.encoder, terms)
-        self.searcher = LocalSearcher(self.manifest, self.group, self.reader, settings)
+        self.reader = QuestionReader(self.encoder.dim, terms, self.encoder.tokenizer)
+        self.searcher = LocalSearcher(
+            self.manifest, self.group, self.encoder, self.reader, settings
+        )
         folders = [
             fetch_verified(store, str(entry.folder), entry.checksums, index) for entry in entries
         ]
@@ -173,7 +176,8 @@ def _selection(opened: OpenIndex, questions: Sequence[str]) -> dict[str, float]:
     second_pass = opened.group.second_pass
     runs: list[dict[str, float]] = []
     for question in questions:
-        asked, _ = opened.reader.read(QueryRequest(query=question), params)
+        (encoded,) = encode_each(opened.encoder, [question])
+        asked, _ = opened.reader.read(QueryRequest(query=question), params, encoded)
         prior = prior_of(opened.group.first_pass(asked.vector, params, None), params)
         selection, with_gap_ms = _timed_ms(partial(second_pass, asked, prior, params, None))
         _, without_gap_ms = _timed_ms(partial(second_pass, asked, prior, without_gap, None))

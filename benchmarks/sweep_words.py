@@ -26,6 +26,7 @@ from scp_ray.retrieval.context import Context, Passage
 from scp_ray.retrieval.question import Question
 from scp_ray.serve.context import context_of
 from scp_ray.serve.models import QueryRequest, ResultModel
+from scp_ray.serve.query_encoding import encode_each, load_query_encoder
 from scp_ray.serve.query_plan import plan_query
 from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.shard_group import ShardGroup
@@ -67,11 +68,14 @@ class AskedIndex:
         shard_ids = [entry.shard_id for entry in self._manifest.shards]
         self._group = ShardGroup.open(str(index), self._manifest, shard_ids, settings)
         reader = QuestionReader.open(store, self._manifest, settings)
+        encoder = load_query_encoder(self._manifest, settings)
         with_words = settings.query_params(lexical_weight=1.0)
         self._questions = [
-            reader.read(QueryRequest(query=query.query), with_words).question for query in queries
+            reader.read(QueryRequest(query=query.query), with_words, encoded).question
+            for query in queries
+            for encoded in encode_each(encoder, [query.query])
         ]
-        self._tokenizer = reader.encoder.tokenizer
+        self._tokenizer = encoder.tokenizer
         self._queries, self._settings, self._budget = queries, settings, budget
         self._stored: dict[ChunkKey, ResultModel] = {}
 

@@ -18,6 +18,7 @@ _COMMANDS = (
     "plan",
     "query",
     "evaluate",
+    "audit",
     "serve",
     "generations",
     "rollback",
@@ -65,6 +66,11 @@ def _add_command(
         epilog=module.EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    if hasattr(module, "PARTS"):
+        parts = parser.add_subparsers(metavar="PART", required=True)
+        for part, its_module in module.PARTS.items():
+            _add_command(parts, part, its_module)
+        return
     module.add_arguments(parser)
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as YAML")
     parser.add_argument(

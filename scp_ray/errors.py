@@ -176,3 +176,11 @@ class ClusterError(ScpRayError):
 
 class ShardUnavailableError(ScpRayError):
     """A shard group did not answer in time, or answered something unusable."""
+
+
+class NotReadyError(ScpRayError):
+    """The service has no generation open yet."""
+
+
+class OverloadedError(ScpRayError):
+    """As many questions are being answered as may be; this one is to be asked again later."""

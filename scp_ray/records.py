@@ -254,11 +254,13 @@ class Selection:
         exhausted: True when fewer than ``top_k`` eligible chunks exist and all were seen.
         ranking: The first ``num_ranked`` chunks of the ranking before the gap rule, in rank
             order, or in the order of a rerank; fewer only where the index has no more.
+        num_deepenings: Times that a shard had to be searched again for more candidates.
     """
 
     decisions: tuple[Decision, ...]
     exhausted: bool
     ranking: tuple[ScoredChunk, ...] = ()
+    num_deepenings: int = field(default=0, compare=False)
 
     @property
     def kept(self) -> list[ScoredChunk]:

@@ -336,17 +336,49 @@ class ServeConfig(Section):
     """The query service.
 
     Attributes:
-        host: Address to listen on.
+        host: Address to listen on; one that is not loopback needs ``tokens_file``.
         port: TCP port.
-        num_groups: Deployments that the shards are spread over, at most one per shard.
-        replicas_per_group: Replicas of each.
+        num_groups: Deployments that the shards are spread over, at most one per shard; 1 = every
+            front holds all shards itself; 0 = from their sizes and ``memory_per_replica_mb``.
+        memory_per_replica_mb: Index files that one replica is to hold, in MB.
+        replicas_per_group: Replicas of each group.
+        num_fronts: Replicas of the HTTP front.
+        num_encoders: Replicas of the query encoder; 0 = every front encodes itself.
+        cpus_per_replica: CPUs of each replica: what Ray reserves, and threads of its searches.
         deadline_ms: Most time of a query.
+        hedge: Whether a call that takes longer than 95 % of its group's calls is made to another
+            replica too, where the group has one.
         max_query_characters: Longer questions are refused.
+        max_body_bytes: Larger requests are refused.
+        max_batch: Most questions of one batch request.
+        max_top_k: Most results of a question.
+        max_in_flight: Questions that a front answers at once; more get status 429.
+        body_timeout_s: Seconds in which a request has to be there.
+        poll_s: Seconds between two looks for a new generation.
+        tokens_file: File of tokens, a line ``name scope sha256`` each; None = no token is asked.
+        audit_log: Folder that a line of JSON is written to for each answer; None = none.
+        audit_log_text: Whether these lines hold questions as text, and not as SHA-256.
+        otlp_endpoint: Where OpenTelemetry spans go, such as ``http://host:4318``; None = nowhere.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65_535)] = 8000
-    num_groups: PositiveInt = 1
+    num_groups: Annotated[int, Field(ge=0, le=10_000)] = 0
+    memory_per_replica_mb: PositiveInt = 4096
     replicas_per_group: PositiveInt = 1
+    num_fronts: PositiveInt = 1
+    num_encoders: Annotated[int, Field(ge=0)] = 0
+    cpus_per_replica: Annotated[float, Field(gt=0.0)] = 1.0
     deadline_ms: PositiveInt = 2000
+    hedge: bool = True
     max_query_characters: PositiveInt = 10_000
+    max_body_bytes: PositiveInt = 2 * 1024 * 1024
+    max_batch: Annotated[int, Field(ge=1, le=1000)] = 100
+    max_top_k: Annotated[int, Field(ge=1, le=1000)] = 1000
+    max_in_flight: PositiveInt = 256
+    body_timeout_s: Annotated[float, Field(gt=0.0)] = 10.0
+    poll_s: Annotated[float, Field(gt=0.0)] = 10.0
+    tokens_file: str | None = None
+    audit_log: str | None = None
+    audit_log_text: bool = False
+    otlp_endpoint: Annotated[str, Field(pattern=r"^https?://[^\s/@]+(/\S*)?$")] | None = None

@@ -25,6 +25,11 @@ __all__ = ["Shard", "StoredChunk"]
 # A walk of the graph for more than this share of the shard takes about as long as a scan of it
 # (100,000 vectors of 384 numbers: both 16 ms at a depth of 4,000).
 SCAN_SHARE = 1 / 32
+# Of a filter that leaves less than this share of the rows, just those are read. A filtered search
+# is always a scan: a walk of the graph that passes through hidden rows finds 0.74 of the true ten
+# where they lie around the question (50,000 vectors, shares of 0.25 to 0.95 allowed, four times
+# the candidates).
+NARROW_SHARE = 1 / 4
 
 
 class Shard:
@@ -72,13 +77,26 @@ class Shard:
     def nearest(
         self, vector: Float32Array, depth: int, *, exact: bool, allowed: BoolArray | None = None
     ) -> tuple[Float32Array, Int64Array]:
-        """Implement ``ShardSearcher.nearest``; a deep walk of the graph becomes a scan."""
-        if exact or depth > SCAN_SHARE * self._graph.num_nodes:
-            products = scan_products(self._embeddings, self._codes, vector, self.code_weight)
-            return largest(products, depth, allowed)
+        """Implement ``ShardSearcher.nearest``; a deep or filtered search is a scan."""
+        if exact or allowed is not None or depth > SCAN_SHARE * self._graph.num_nodes:
+            return self._scan(vector, depth, allowed)
         products, nodes = self._graph.search(vector[np.newaxis], depth, ef_search=self._ef_search)
         is_found = nodes[0] >= 0
         return self._node_rows.expand(products[0, is_found], nodes[0, is_found])
+
+    def _scan(
+        self, vector: Float32Array, depth: int, allowed: BoolArray | None
+    ) -> tuple[Float32Array, Int64Array]:
+        """Scan the rows that are allowed, or all where picking those out would take longer."""
+        rows = None if allowed is None else np.flatnonzero(allowed)
+        if rows is None or len(rows) > NARROW_SHARE * self.num_chunks:
+            products = scan_products(self._embeddings, self._codes, vector, self.code_weight)
+            return largest(products, depth, allowed)
+        products = scan_products(
+            self._embeddings[rows], self._codes[rows], vector, self.code_weight
+        )
+        values, places = largest(products, depth)
+        return values, rows[places]
 
     def keys(self, rows: Int64Array) -> list[ChunkKey]:
         """Implement ``ShardSearcher.keys``."""

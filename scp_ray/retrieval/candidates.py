@@ -47,7 +47,7 @@ class ShardSearcher(Protocol):
             vector: Shape (dim + 2,), float32.
             depth: Rows wanted, >= 1.
             exact: Scan every vector. Else the graph may miss some, and may return fewer.
-            allowed: Rows that may be returned, shape (num_chunks,); only with ``exact``.
+            allowed: Rows that may be returned, shape (num_chunks,); None = all.
 
         Returns:
             At least ``min(depth, rows there are)`` rows if ``exact``, each at most once, and no
@@ -113,7 +113,7 @@ def nearest_candidates(
 ) -> CandidateList:
     """Return the ``depth`` best rows or more by ``vector``, with the bound on all others.
 
-    A graph search that comes back short, and every search with a filter, is an exact one.
+    A graph search that comes back short becomes an exact one.
 
     Args:
         shard: Where to look.
@@ -128,9 +128,7 @@ def nearest_candidates(
         return CandidateList(np.flatnonzero(allowed), -math.inf)
     if not np.any(vector):  # words alone count, and every vector has the same product with it
         return CandidateList(np.empty(0, dtype=np.int64), 0.0)
-    products, rows = shard.nearest(
-        vector, depth, exact=exact or allowed is not None, allowed=allowed
-    )
+    products, rows = shard.nearest(vector, depth, exact=exact, allowed=allowed)
     if len(rows) < depth:
         products, rows = shard.nearest(vector, depth, exact=True, allowed=allowed)
     last = float(products[-1]) + _rounding_slack(vector)

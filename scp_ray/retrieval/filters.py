@@ -52,10 +52,10 @@ class FilterableShard(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One field's condition: any of some values, or all bounds of a range."""
+    """One field's condition: any of some values, each with its kind, or all bounds of a range."""
 
     field: str
-    any_of: tuple[MetadataValue, ...]
+    any_of: frozenset[tuple[type, MetadataValue]]
     bounds: tuple[tuple[str, MetadataValue], ...] = ()
 
     def matches(self, value: MetadataValue | None) -> bool:
@@ -63,7 +63,7 @@ class Condition:
         if value is None:
             return False
         if not self.bounds:
-            return any(_kind(value) is _kind(wanted) and value == wanted for wanted in self.any_of)
+            return (_kind(value), value) in self.any_of
         return all(
             _kind(value) is _kind(bound) and _COMPARISONS[name](value, bound)
             for name, bound in self.bounds
@@ -99,9 +99,10 @@ def _parse_condition(field: object, wanted: object) -> Condition:
         message = f"filter: unknown field {field!r}; known are {', '.join(FIELDS)}, metadata.<key>"
         raise ConfigError(message)
     if isinstance(wanted, Mapping):
-        return Condition(field, (), _parse_range(field, wanted))
-    values = wanted if isinstance(wanted, list | tuple) else [wanted]
-    return Condition(field, tuple(_parse_value(field, value) for value in values))
+        return Condition(field, frozenset(), _parse_range(field, wanted))
+    given = wanted if isinstance(wanted, list | tuple) else [wanted]
+    values = (_parse_value(field, value) for value in given)
+    return Condition(field, frozenset((_kind(value), value) for value in values))
 
 
 def _parse_range(

@@ -46,4 +46,5 @@ def merge_selections(selections: Iterable[Selection], params: QueryParams) -> Se
         *(selection.ranking for selection in selections), key=lambda chunk: chunk.rank_key
     )
     head = tuple(islice(ranking, params.num_ranked))
-    return Selection(tuple(decisions), num_kept < params.top_k, head)
+    num_deepenings = sum(selection.num_deepenings for selection in selections)
+    return Selection(tuple(decisions), num_kept < params.top_k, head, num_deepenings)

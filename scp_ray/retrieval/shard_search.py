@@ -129,6 +129,7 @@ def second_pass(
     check_query(question.vector, shard.dim)
     search = _second_search(shard, question, prior_in_force(prior, params), params, allowed)
     depth = _first_depth(max(params.top_k, params.num_ranked))
+    num_deepenings = 0
     while True:
         ranking = _rank(search, depth)
         chunks = _ranked_chunks(shard, ranking)
@@ -139,8 +140,10 @@ def second_pass(
         num_kept = sum(decision.kept for decision in decisions)
         is_enough = num_kept == params.top_k and len(head) == params.num_ranked
         if ranking.is_complete or is_enough:
-            return Selection(tuple(decisions), num_kept < params.top_k, head)
+            exhausted = num_kept < params.top_k
+            return Selection(tuple(decisions), exhausted, head, num_deepenings)
         depth *= DEEPENING
+        num_deepenings += 1
 
 
 def _second_search(

@@ -1,60 +1,18 @@
 """Asks shard groups at once, and leaves out of a query what fails or is late."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
-from scp_ray.protocols import Float32Array
-from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
-from scp_ray.retrieval.question import Question
-from scp_ray.retrieval.two_pass import QueryOutcome
-from scp_ray.serve.models import DegradedModel, ResultModel
+from scp_ray.records import ChunkKey, ScoredChunk
+from scp_ray.serve.group_calls import Step
+from scp_ray.serve.group_client import GroupClient
+from scp_ray.serve.metrics import Metrics
+from scp_ray.serve.models import LATE, DegradedModel
+from scp_ray.serve.tracing import span
 
 T = TypeVar("T")
-
-LATE = "deadline passed"
-
-
-class GroupClient(Protocol):
-    """A shard group somewhere else; the calls of ``ShardGroup``, awaited.
-
-    Attributes:
-        name: For replies and logs.
-        shard_ids: The shards that it answers for.
-    """
-
-    name: str
-    shard_ids: frozenset[int]
-
-    async def first_pass(
-        self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
-    ) -> list[ScoredChunk]:
-        """See ``ShardGroup.first_pass``."""
-        ...
-
-    async def second_pass(
-        self,
-        question: Question,
-        prior: PositionPrior | None,
-        params: QueryParams,
-        row_filter: dict[str, Any] | None,
-    ) -> Selection:
-        """See ``ShardGroup.second_pass``."""
-        ...
-
-    async def search(
-        self, question: Question, params: QueryParams, row_filter: dict[str, Any] | None
-    ) -> QueryOutcome:
-        """See ``ShardGroup.search``."""
-        ...
-
-    async def results(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
-        """See ``ShardGroup.results``."""
-        ...
-
-    async def texts(self, hits: Sequence[ScoredChunk]) -> dict[ChunkKey, str]:
-        """See ``ShardGroup.texts``."""
-        ...
 
 
 class FanOut:
@@ -65,13 +23,18 @@ class FanOut:
         degraded: The others, with the reason.
     """
 
-    def __init__(self, groups: Sequence[GroupClient], seconds: float) -> None:
+    def __init__(
+        self, groups: Sequence[GroupClient], seconds: float, generation: int, metrics: Metrics
+    ) -> None:
         self.alive = list(groups)
         self.degraded: list[DegradedModel] = []
         self._ends = asyncio.get_running_loop().time() + seconds
+        self._generation = generation
+        self._metrics = metrics
 
     async def call(
         self,
+        step: Step,
         ask: Callable[[GroupClient], Awaitable[T]],
         *,
         share: float,
@@ -82,9 +45,9 @@ class FanOut:
         The share keeps time for the others' next step: one slow group must not cost the answer.
         """
         asked = [group for group in self.alive if only(group)]
-        left = self.seconds_left(share)
         answers = await asyncio.gather(
-            *(asyncio.wait_for(ask(group), left) for group in asked), return_exceptions=True
+            *(self.timed(step, group.name, ask(group), share) for group in asked),
+            return_exceptions=True,
         )
         answered: dict[str, T] = {}
         for group, answer in zip(asked, answers, strict=True):
@@ -96,6 +59,7 @@ class FanOut:
 
     async def gather(
         self,
+        step: Step,
         hits: Collection[ScoredChunk],
         ask: Callable[[GroupClient, list[ScoredChunk]], Awaitable[dict[ChunkKey, T]]],
         *,
@@ -104,6 +68,7 @@ class FanOut:
         """Ask each group for those of the hits that it holds; what is missing is left out."""
         shard_ids = {hit.shard_id for hit in hits}
         answers = await self.call(
+            step,
             lambda group: ask(group, [hit for hit in hits if hit.shard_id in group.shard_ids]),
             share=share,
             only=lambda group: bool(group.shard_ids & shard_ids),
@@ -117,8 +82,29 @@ class FanOut:
         """Return a share of the time until the deadline, >= 0."""
         return share * max(0.0, self._ends - asyncio.get_running_loop().time())
 
+    async def timed(self, step: Step, name: str, answer: Awaitable[T], share: float) -> T:
+        """Wait for an answer, a share of the time left at most, and tell how that went.
+
+        Raises:
+            TimeoutError: If it is late.
+        """
+        started, outcome = time.perf_counter(), "failed"
+        try:
+            with span(step.value, generation=self._generation, group=name):
+                given = await asyncio.wait_for(answer, self.seconds_left(share))
+            outcome = "ok"
+        except TimeoutError:
+            outcome = "late"
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
+            raise
+        finally:
+            self._metrics.call_done(name, step, time.perf_counter() - started, outcome)
+        return given
+
     def _leave_out(self, group: GroupClient, error: BaseException) -> None:
-        if not isinstance(error, Exception):
+        if not isinstance(error, Exception | asyncio.CancelledError):  # cancelled by whom it asked
             raise error
         late = isinstance(error, TimeoutError)
         reason = LATE if late else f"{type(error).__name__}: {error}"

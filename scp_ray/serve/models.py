@@ -1,6 +1,7 @@
 """The JSON of a question and of its answer, as HTTP and ``scp-ray query --json`` speak it."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -8,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from scp_ray.errors import ConfigError
 from scp_ray.records import ContextRule, DecisionReason, MetadataValue, PriorScope
 from scp_ray.retrieval.context import SkipReason
+
+LATE = "deadline passed"  # the reason in ``degraded`` of what did not answer in time
 
 Score = Annotated[float, Field(description="higher is better")]
 
@@ -226,8 +229,52 @@ class QueryReply(_Model):
     audit: AuditModel | None
 
 
+class ProblemModel(_Model):
+    """Why a request, or one question of a batch, was not answered (RFC 9457)."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+
+
+class BatchRequest(_Model):
+    """Questions that are answered together."""
+
+    queries: Annotated[list[QueryRequest], Field(min_length=1, max_length=1000)]
+
+
+class BatchItem(_Model):
+    """One question's answer, or why there is none."""
+
+    reply: QueryReply | None
+    problem: ProblemModel | None
+
+
+class BatchReply(_Model):
+    """The answers, in the order of the questions."""
+
+    items: list[BatchItem]
+
+
+class ReloadState(StrEnum):
+    """Where the service is with the newest generation."""
+
+    CURRENT = "current"
+    LOADING = "loading"
+    FAILED = "failed"
+
+
+class ReloadModel(_Model):
+    """The newest generation seen, and why it is not served where it is not."""
+
+    state: ReloadState
+    generation: int
+    reason: str | None
+
+
 class IndexInfo(_Model):
-    """What the service serves."""
+    """What the service serves; ``groups`` is 1 where the front holds all shards itself."""
 
     generation: int
     created_at: str
@@ -238,3 +285,4 @@ class IndexInfo(_Model):
     encoder: str
     annotator: str
     settings_hash: str
+    reload: ReloadModel

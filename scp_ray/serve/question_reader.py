@@ -1,43 +1,23 @@
-"""Reads a question: its vector by the index's own encoder, its words by the index's statistics."""
+"""Makes a question of a request: its vector, and its words by the index's statistics."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from scp_ray.config import Settings, settings_from_manifest
-from scp_ray.embedding.factory import load_encoder, load_named_tokenizer
-from scp_ray.errors import ConfigError, EncoderError, IndexFormatError
+from scp_ray.embedding.factory import load_named_tokenizer, load_tokenizer
+from scp_ray.errors import ConfigError, IndexFormatError
 from scp_ray.index.term_statistics import TermStatistics
-from scp_ray.protocols import Encoder, Float32Array, ObjectStore, Tokenizer
+from scp_ray.protocols import Float32Array, ObjectStore, Tokenizer
 from scp_ray.records import QueryParams, Stemmer
 from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.serve.models import DegradedModel, QueryRequest
+from scp_ray.serve.query_encoding import Encoded, EncodedQuestion
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.keys import TERMS_FILE
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.opening import local_cache
-
-_QUESTION = "question"
-
-
-def load_query_encoder(manifest: Manifest, settings: Settings) -> Encoder:
-    """Load the encoder that made the index's vectors.
-
-    Raises:
-        EncoderError: If it is not here, or is another one under the same name.
-    """
-    config = settings_from_manifest(manifest.settings, settings).embedding
-    # A question is short: a second thread gains nothing, and on a busy machine waits for the first.
-    encoder = load_encoder(config, num_threads=config.num_threads or 1)
-    if encoder.revision != manifest.encoder.revision:
-        message = (
-            f"the index was made with {manifest.encoder.model!r} of revision "
-            f"{manifest.encoder.revision[:12]}, and the model of that name here has revision "
-            f"{encoder.revision[:12]}; install the same model, or build the index again"
-        )
-        raise EncoderError(message)
-    return encoder
 
 
 def open_term_statistics(
@@ -72,67 +52,60 @@ class ReadQuestion(NamedTuple):
 class QuestionReader:
     """Turns requests into questions of one generation; threads may share it.
 
-    Attributes:
-        encoder: The encoder that made its vectors.
+    Args:
+        dim: Length of an embedding.
+        terms: Weighs words.
         context_tokenizer: Counts the tokens of contexts.
     """
 
-    def __init__(
-        self, encoder: Encoder, terms: TermStatistics, context_tokenizer: Tokenizer | None = None
-    ) -> None:
-        self.encoder = encoder
-        self.context_tokenizer = context_tokenizer or encoder.tokenizer
+    def __init__(self, dim: int, terms: TermStatistics, context_tokenizer: Tokenizer) -> None:
+        self.context_tokenizer = context_tokenizer
+        self._dim = dim
         self._terms = terms
 
     @classmethod
     def open(cls, store: ObjectStore, manifest: Manifest, settings: Settings) -> "QuestionReader":
-        """Load the encoder of a generation and map its term statistics.
+        """Map the term statistics of a generation and load the tokenizer of contexts.
 
         Raises:
-            EncoderError: If the encoder, or the tokenizer of ``context.tokenizer``, is not here.
+            EncoderError: If the tokenizer is not here.
             ChecksumError: If the statistics are missing or damaged.
         """
         terms = open_term_statistics(store, manifest, settings)
         name = settings.context.tokenizer
-        tokenizer = load_named_tokenizer(name) if name else None
-        return cls(load_query_encoder(manifest, settings), terms, tokenizer)
+        embedding = settings_from_manifest(manifest.settings, settings).embedding
+        tokenizer = load_named_tokenizer(name) if name else load_tokenizer(embedding)
+        return cls(manifest.encoder.dim, terms, tokenizer)
 
-    def read(self, request: QueryRequest, params: QueryParams) -> ReadQuestion:
+    def read(
+        self, request: QueryRequest, params: QueryParams, encoded: Encoded | None
+    ) -> ReadQuestion:
         """Return vector and words of a request; one that gives an embedding has no words.
 
-        Words are not looked up where they have no weight. Of a question that is longer than the
-        encoder takes, the first part makes the vector, and all of it the words.
+        Args:
+            request: The request.
+            params: Words are not looked up where ``lexical_weight`` is 0.
+            encoded: What the encoder made of the request's text; None for an embedding.
 
         Raises:
-            ConfigError: If a given embedding has another length or no direction.
+            ConfigError: If a given embedding has another length or no direction, or the encoder
+                refused the text.
         """
         if request.query is None:
             return ReadQuestion(Question(self._given_vector(request)), [])
-        text, degraded = self._fitting(request.query)
-        try:
-            (encoded,) = self.encoder.encode_query([text])
-        except EncoderError as error:
-            message = f"query: {error}"
-            raise ConfigError(message) from error
+        if not isinstance(encoded, EncodedQuestion):
+            message = f"query: {encoded}"
+            raise ConfigError(message)
         words = self._terms.weigh(request.query) if params.lexical_weight > 0.0 else None
-        return ReadQuestion(Question(np.asarray(encoded, dtype=np.float32), words), degraded)
-
-    def _fitting(self, query: str) -> tuple[str, list[DegradedModel]]:
-        limit = self.encoder.max_tokens
-        if len(query.encode("utf-8", "surrogatepass")) <= limit:  # a token has a byte or more
-            return query, []
-        ends = self.encoder.tokenizer.token_offsets(query)[:, 1]
-        if len(ends) <= limit:
-            return query, []
-        reason = f"its vector is of its first {limit} tokens of {len(ends)}; all its words count"
-        return query[: int(ends[limit - 1])], [DegradedModel(group=_QUESTION, reason=reason)]
+        notes = [encoded.note] if encoded.note else []
+        return ReadQuestion(Question(encoded.vector, words), notes)
 
     def _given_vector(self, request: QueryRequest) -> Float32Array:
         vector = np.asarray(request.embedding, dtype=np.float64)
-        norm = float(np.linalg.norm(vector))
-        dim = self.encoder.dim
-        if vector.shape != (dim,) or not np.isfinite(norm) or norm == 0.0:
-            message = f"embedding: expected {dim} finite numbers that are not all zero"
+        largest = float(np.max(np.abs(vector), initial=0.0))
+        if vector.shape != (self._dim,) or not np.isfinite(largest) or largest == 0.0:
+            message = f"embedding: expected {self._dim} finite numbers that are not all zero"
             raise ConfigError(message)
-        unit: Float32Array = (vector / norm).astype(np.float32)
+        vector /= largest  # no square overflows or vanishes
+        unit: Float32Array = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit

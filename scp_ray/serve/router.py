@@ -1,9 +1,9 @@
 """Answers a question over the shard groups of a generation. Knows nothing of HTTP."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from scp_ray.config import Settings
 from scp_ray.errors import EncoderError, ShardUnavailableError
@@ -15,26 +15,54 @@ from scp_ray.retrieval.prior import prior_in_force
 from scp_ray.retrieval.question import Question
 from scp_ray.retrieval.rerank import RerankedChunk, select_reranked
 from scp_ray.retrieval.two_pass import QueryOutcome, merge_outcomes, prior_of
+from scp_ray.serve.audit_log import AuditLog
 from scp_ray.serve.context import context_of
-from scp_ray.serve.fan_out import LATE, FanOut, GroupClient
+from scp_ray.serve.fan_out import FanOut
+from scp_ray.serve.group_calls import Step
+from scp_ray.serve.group_client import GroupClient
+from scp_ray.serve.metrics import Metrics, NoMetrics
 from scp_ray.serve.models import (
+    LATE,
     ContextModel,
     DegradedModel,
     QueryReply,
     QueryRequest,
     ResultModel,
 )
+from scp_ray.serve.query_encoding import Encoded
 from scp_ray.serve.query_plan import QueryPlan, plan_query
-from scp_ray.serve.question_reader import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader, ReadQuestion
 from scp_ray.serve.reply import Findings, build_reply
 from scp_ray.serve.reranking import not_reranked, read_again
 from scp_ray.serve.stopwatch import Stopwatch
 from scp_ray.storage.manifest import Manifest
 
 # Shares of the time left that a step may take, so that the next ones have some.
+_ENCODE_SHARE = 0.8
 _FIRST_PASS_SHARE = 0.5
 _SEARCH_SHARE = 0.8
 _RERANK_SHARE = 0.6
+_CANARY_MS = 5000
+_ENCODER = "encoder"  # in place of a group's name
+
+
+class Reading(NamedTuple):
+    """How a request becomes a question.
+
+    Attributes:
+        encode: Encodes a text.
+        reader: Does the rest.
+    """
+
+    encode: Callable[[str], Awaitable[Encoded]]
+    reader: QuestionReader
+
+
+class Observers(NamedTuple):
+    """Who is told of every answer; nobody by default."""
+
+    metrics: Metrics = NoMetrics()
+    audit_log: AuditLog | None = None
 
 
 class Router:
@@ -45,22 +73,28 @@ class Router:
     Args:
         manifest: The generation.
         groups: All of its groups.
-        reader: Makes questions of requests.
+        reading: Makes questions of requests.
         settings: Defaults of a query, and the deadline.
         reranker: The cross-encoder of ``rerank.model``, if there is one.
+        observers: Are told of every answer.
+
+    Attributes:
+        manifest: The generation.
     """
 
     def __init__(
         self,
         manifest: Manifest,
         groups: Sequence[GroupClient],
-        reader: QuestionReader,
+        reading: Reading,
         settings: Settings,
         reranker: Reranker | None = None,
+        observers: Observers | None = None,
     ) -> None:
         self.manifest = manifest
+        self._metrics, self._audit_log = observers or Observers()
         self._groups = groups
-        self._reader = reader
+        self._encode, self._reader = reading
         self._settings = settings
         self._reranker = reranker
 
@@ -71,15 +105,31 @@ class Router:
             ConfigError: If the question cannot be asked of this index.
             ShardUnavailableError: If no group answered, or ``strict`` and one did not.
         """
+        findings, results = await self._find(request)
+        self._tell(request, findings)
+        return build_reply(self.manifest, findings, results, explain=request.explain)
+
+    async def check(self) -> None:
+        """Search every shard once, for any vector, and tell nobody.
+
+        Raises:
+            ShardUnavailableError: If a group does not answer.
+        """
+        vector = [1.0] * self.manifest.encoder.dim
+        canary = QueryRequest(embedding=vector, top_k=1, strict=True, deadline_ms=_CANARY_MS)
+        await self._find(canary)
+
+    async def _find(self, request: QueryRequest) -> tuple[Findings, dict[ChunkKey, ResultModel]]:
         plan = plan_query(request, self.manifest, self._settings)
         if request.filter is not None:
             parse_filter(request.filter)
         watch = Stopwatch()
         deadline_ms = request.deadline_ms or self._settings.serve.deadline_ms
-        fan_out = FanOut(self._groups, deadline_ms / 1000)
+        seconds, generation = deadline_ms / 1000, self.manifest.generation
+        fan_out = FanOut(self._groups, seconds, generation, self._metrics)
         with watch.measure("total"):
             with watch.measure("encode"):
-                question, notes = await asyncio.to_thread(self._reader.read, request, plan.params)
+                question, notes = await self._read(fan_out, request, plan)
             outcome = await self._search(fan_out, question, plan, request.filter, watch)
             reranked: list[RerankedChunk] = []
             if plan.rerank_candidates > 0:
@@ -91,6 +141,7 @@ class Router:
             in_context = plan.context_chunks(outcome.selection)
             with watch.measure("fetch"):
                 results = await fan_out.gather(
+                    Step.RESULTS,
                     {*outcome.selection.kept, *in_context},
                     lambda group, hits: group.results(hits),
                     share=1.0,
@@ -111,7 +162,38 @@ class Router:
             [*fan_out.degraded, *notes],
             watch.timings_ms,
         )
-        return build_reply(self.manifest, findings, results, explain=request.explain)
+        return findings, results
+
+    async def _read(self, fan_out: FanOut, request: QueryRequest, plan: QueryPlan) -> ReadQuestion:
+        """Read the question; without its vector there is nothing to answer.
+
+        Raises:
+            ShardUnavailableError: If the encoder is late or fails.
+        """
+        if request.query is None:
+            return self._reader.read(request, plan.params, None)
+        encoding = fan_out.timed(Step.ENCODE, _ENCODER, self._encode(request.query), _ENCODE_SHARE)
+        try:
+            encoded: Encoded = await encoding
+        except EncoderError as error:
+            encoded = error  # the text's fault, and not the service's
+        except Exception as error:
+            reason = LATE if isinstance(error, TimeoutError) else error
+            message = f"the encoder did not answer: {reason}"
+            raise ShardUnavailableError(message) from error
+        return self._reader.read(request, plan.params, encoded)
+
+    def _tell(self, request: QueryRequest, findings: Findings) -> None:
+        num_shards = len(self.manifest.shards)
+        selection = findings.outcome.selection
+        self._metrics.answered(
+            len(findings.shards_ok) / num_shards if num_shards else 1.0,
+            [one.reason for one in findings.degraded],
+            sum(not decision.kept for decision in selection.decisions),
+            selection.num_deepenings,
+        )
+        if self._audit_log is not None:
+            self._audit_log.record(request, self.manifest.generation, findings)
 
     async def _search(
         self,
@@ -125,11 +207,14 @@ class Router:
         if params.prior_scope is PriorScope.SHARD or len(self._groups) == 1:
             with watch.measure("search"):  # no group waits for another: one call does
                 outcomes = await fan_out.call(
-                    lambda group: group.search(question, params, row_filter), share=_SEARCH_SHARE
+                    Step.SEARCH,
+                    lambda group: group.search(question, params, row_filter),
+                    share=_SEARCH_SHARE,
                 )
             return merge_outcomes(list(outcomes.values()), params)
         with watch.measure("first_pass"):
             lists = await fan_out.call(
+                Step.FIRST_PASS,
                 lambda group: group.first_pass(question.vector, params, row_filter),
                 share=_FIRST_PASS_SHARE,
             )
@@ -137,6 +222,7 @@ class Router:
             prior = prior_of(hits, params)
         with watch.measure("second_pass"):
             selections = await fan_out.call(
+                Step.SECOND_PASS,
                 lambda group: group.second_pass(question, prior, params, row_filter),
                 share=_SEARCH_SHARE,
             )

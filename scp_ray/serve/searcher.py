@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from scp_ray.config import Settings
 from scp_ray.errors import EncoderError
-from scp_ray.protocols import Reranker
+from scp_ray.protocols import Encoder, Reranker
 from scp_ray.retrieval.rerank import RerankedChunk, select_reranked
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.context import context_of
 from scp_ray.serve.models import DegradedModel, QueryReply, QueryRequest
+from scp_ray.serve.query_encoding import encode_each, load_query_encoder
 from scp_ray.serve.query_plan import QueryPlan, plan_query
-from scp_ray.serve.question_reader import QuestionReader
+from scp_ray.serve.question_reader import QuestionReader, ReadQuestion
 from scp_ray.serve.reply import Findings, build_reply
 from scp_ray.serve.reranking import load_reranker, not_reranked, read_again
 from scp_ray.serve.shard_group import ShardGroup
@@ -31,12 +32,14 @@ class LocalSearcher:
         self,
         manifest: Manifest,
         group: ShardGroup,
+        encoder: Encoder,
         reader: QuestionReader,
         settings: Settings,
         reranker: Reranker | None = None,
     ) -> None:
         self.manifest = manifest
         self._group = group
+        self._encoder = encoder
         self._reader = reader
         self._settings = settings
         self._reranker = reranker
@@ -54,8 +57,9 @@ class LocalSearcher:
         manifest = load_current(store)
         shard_ids = [entry.shard_id for entry in manifest.shards]
         group = ShardGroup.open(index, manifest, shard_ids, settings)
+        encoder = load_query_encoder(manifest, settings)
         reader = QuestionReader.open(store, manifest, settings)
-        return cls(manifest, group, reader, settings, load_reranker(settings))
+        return cls(manifest, group, encoder, reader, settings, load_reranker(settings))
 
     def answer(self, request: QueryRequest) -> QueryReply:
         """Answer one question.
@@ -66,7 +70,7 @@ class LocalSearcher:
         plan, watch = plan_query(request, self.manifest, self._settings), Stopwatch()
         with watch.measure("total"):
             with watch.measure("encode"):
-                question, notes = self._reader.read(request, plan.params)
+                question, notes = self._read(request, plan)
             with watch.measure("search"):
                 outcome = self._group.search(question, plan.params, request.filter)
             reranked: list[RerankedChunk] = []
@@ -91,6 +95,11 @@ class LocalSearcher:
             watch.timings_ms,
         )
         return build_reply(self.manifest, findings, results, explain=request.explain)
+
+    def _read(self, request: QueryRequest, plan: QueryPlan) -> ReadQuestion:
+        text = request.query
+        encoded = None if text is None else encode_each(self._encoder, [text])[0]
+        return self._reader.read(request, plan.params, encoded)
 
     def _read_again(
         self,

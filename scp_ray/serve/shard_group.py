@@ -3,17 +3,26 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from scp_ray.chop.prefix import embedding_text
 from scp_ray.config import Settings
+from scp_ray.errors import IndexQualityError
 from scp_ray.index.shard import Shard, StoredChunk
 from scp_ray.protocols import Float32Array
 from scp_ray.records import ChunkKey, PositionPrior, QueryParams, ScoredChunk, Selection
-from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.filters import allowed_rows, parse_filter
-from scp_ray.retrieval.merge import merge_first_pass, merge_selections
 from scp_ray.retrieval.question import Question
-from scp_ray.retrieval.shard_search import first_pass, second_pass
-from scp_ray.retrieval.two_pass import QueryOutcome, two_pass_query
+from scp_ray.retrieval.shard_search import first_pass
+from scp_ray.retrieval.two_pass import (
+    FilteredShard,
+    Mapper,
+    QueryOutcome,
+    first_pass_over,
+    one_by_one,
+    query_shards,
+    second_pass_over,
+)
 from scp_ray.serve.models import CnmModel, ResultModel
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.manifest import Manifest
@@ -27,13 +36,21 @@ class ShardGroup:
         shard_ids: The shards that it answers for, empty ones included.
     """
 
-    def __init__(self, shard_ids: Iterable[int], shards: Sequence[Shard]) -> None:
+    def __init__(
+        self, shard_ids: Iterable[int], shards: Sequence[Shard], run: Mapper = one_by_one
+    ) -> None:
         self.shard_ids = frozenset(shard_ids)
         self._shards = {shard.shard_id: shard for shard in shards}
+        self._run = run
 
     @classmethod
     def open(
-        cls, index: str, manifest: Manifest, shard_ids: Iterable[int], settings: Settings
+        cls,
+        index: str,
+        manifest: Manifest,
+        shard_ids: Iterable[int],
+        settings: Settings,
+        run: Mapper = one_by_one,
     ) -> "ShardGroup":
         """Fetch and check the files of shards and map them.
 
@@ -42,6 +59,7 @@ class ShardGroup:
             manifest: The generation.
             shard_ids: The shards wanted.
             settings: ``index.ef_search`` counts where it is more than the index was made with.
+            run: Searches shards, perhaps in threads.
 
         Raises:
             ChecksumError: If a file is missing or damaged.
@@ -58,17 +76,28 @@ class ShardGroup:
             for entry in manifest.shards
             if entry.shard_id in wanted and entry.folder is not None
         ]
-        return cls(wanted, shards)
+        return cls(wanted, shards, run)
+
+    def check(self, settings: Settings) -> None:
+        """Search every shard for a vector of its own, and read what is found.
+
+        Raises:
+            IndexQualityError: If a shard that has chunks finds none.
+        """
+        params = settings.query_params(top_k=1)
+        for shard in self._shards.values():
+            vector = shard.embeddings(np.zeros(min(1, shard.num_chunks), dtype=np.int64))
+            for row in vector:
+                hits = first_pass(shard, row, params)
+                if not hits or not self.results(hits[:1]):
+                    message = f"shard {shard.shard_id}: a search for a vector of its own finds none"
+                    raise IndexQualityError(message)
 
     def first_pass(
         self, query: Float32Array, params: QueryParams, row_filter: dict[str, Any] | None
     ) -> list[ScoredChunk]:
         """Return the group's best chunks by cosine, in rank order."""
-        passes = [
-            first_pass(shard, query, params, allowed=allowed)
-            for shard, allowed in self._filtered(row_filter)
-        ]
-        return merge_first_pass(passes, params)
+        return first_pass_over(self._filtered(row_filter), query, params, self._run)
 
     def second_pass(
         self,
@@ -78,19 +107,13 @@ class ShardGroup:
         row_filter: dict[str, Any] | None,
     ) -> Selection:
         """Return the group's selection under a prior that all groups share."""
-        selections = [
-            second_pass(shard, question, prior, params, allowed=allowed)
-            for shard, allowed in self._filtered(row_filter)
-        ]
-        return merge_selections(selections, params)
+        return second_pass_over(self._filtered(row_filter), question, prior, params, self._run)
 
     def search(
         self, question: Question, params: QueryParams, row_filter: dict[str, Any] | None
     ) -> QueryOutcome:
         """Run the whole query over the group's shards, with the prior that ``params`` asks for."""
-        pairs = list(self._filtered(row_filter))
-        allowed = None if row_filter is None else [mask for _, mask in pairs if mask is not None]
-        return two_pass_query([shard for shard, _ in pairs], question, params, allowed=allowed)
+        return query_shards(self._filtered(row_filter), question, params, self._run)
 
     def results(self, hits: Iterable[ScoredChunk]) -> dict[ChunkKey, ResultModel]:
         """Return text and origin of the hits that lie in this group."""
@@ -111,13 +134,13 @@ class ShardGroup:
             chunks = self._shards[shard_id].stored_chunks([hit.row for hit in mine])
             yield from zip(mine, chunks, strict=True)
 
-    def _filtered(
-        self, row_filter: dict[str, Any] | None
-    ) -> Iterable[tuple[Shard, BoolArray | None]]:
+    def _filtered(self, row_filter: dict[str, Any] | None) -> list[FilteredShard]:
         if row_filter is None:
-            return [(shard, None) for shard in self._shards.values()]
+            return [FilteredShard(shard, None) for shard in self._shards.values()]
         conditions = parse_filter(row_filter)
-        return [(shard, allowed_rows(conditions, shard)) for shard in self._shards.values()]
+        return [
+            FilteredShard(shard, allowed_rows(conditions, shard)) for shard in self._shards.values()
+        ]
 
 
 def _result(hit: ScoredChunk, chunk: StoredChunk) -> ResultModel:

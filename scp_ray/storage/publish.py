@@ -151,6 +151,16 @@ def _read_current(store: ObjectStore) -> tuple[Current | None, str | None]:
     return current, version
 
 
+def read_entry(store: ObjectStore) -> GenerationEntry | None:
+    """Return the generation that readers take, as ``CURRENT`` names it; None where there is none.
+
+    Raises:
+        IndexFormatError: If ``CURRENT`` is of a newer format, or malformed.
+    """
+    current, _ = _read_current(store)
+    return current.entry if current else None
+
+
 def swap_current(store: ObjectStore, current: Current, expected: str | None) -> None:
     """Replace ``CURRENT``, if it is still of the version that it was read with.
 

@@ -15,11 +15,12 @@ from scp_ray.index.shard_files import read_chunks
 from scp_ray.pipeline.report import RunReport
 from scp_ray.records import ContextRule, Stemmer
 from scp_ray.retrieval.terms import terms_of
-from scp_ray.serve.fan_out import GroupClient
+from scp_ray.serve.group_client import GroupClient
 from scp_ray.serve.models import QueryReply, QueryRequest
+from scp_ray.serve.query_encoding import Encoded, encode_each, load_query_encoder
 from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.reranking import load_reranker
-from scp_ray.serve.router import Router
+from scp_ray.serve.router import Reading, Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.storage.local import LocalObjectStore
@@ -326,8 +327,13 @@ def routed(
         )
         for n in range(3)
     ]
-    reader = QuestionReader.open(store, manifest, settings)
-    router = Router(manifest, groups, reader, settings, load_reranker(settings))
+    encoder = load_query_encoder(manifest, settings)
+
+    async def encode(text: str) -> Encoded:
+        return encode_each(encoder, [text])[0]
+
+    reading = Reading(encode, QuestionReader.open(store, manifest, settings))
+    router = Router(manifest, groups, reading, settings, load_reranker(settings))
     return asyncio.run(router.answer(request))
 
 

@@ -13,13 +13,14 @@ from ray import serve
 from scp_ray.config import Settings
 from scp_ray.errors import ShardUnavailableError
 from scp_ray.pipeline.report import RunReport
-from scp_ray.serve.app import spread_shards
 from scp_ray.serve.launch import deploy
 from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.query_encoding import Encoded, encode_each, load_query_encoder
 from scp_ray.serve.question_reader import QuestionReader
-from scp_ray.serve.router import Router
+from scp_ray.serve.router import Reading, Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.serve.shard_map import spread_shards
 from scp_ray.storage.opening import open_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -46,7 +47,9 @@ def service(
     """An index of seven shards, served by three groups."""
     request.getfixturevalue("ray_cluster")
     run("index.num_shards=7")
-    settings = small_settings("serve.num_groups=3", f"serve.port={_free_port()}")
+    settings = small_settings(
+        "serve.num_groups=3", "serve.cpus_per_replica=0.1", f"serve.port={_free_port()}"
+    )
     address = deploy(str(tmp_path / "index"), settings)
     with httpx.Client(base_url=address, timeout=30) as client:
         yield client
@@ -167,12 +170,17 @@ def test_missing_group_is_told_and_strict_refuses(
     manifest = LocalSearcher.open(str(tmp_path / "index"), settings).manifest
     index = str(tmp_path / "index")
     opened = [ShardGroup.open(index, manifest, [n], settings) for n in range(3)]
-    reader = QuestionReader.open(open_store(index), manifest, settings)
+    encoder = load_query_encoder(manifest, settings)
+
+    async def encode(text: str) -> Encoded:
+        return encode_each(encoder, [text])[0]
+
+    reading = Reading(encode, QuestionReader.open(open_store(index), manifest, settings))
     groups = [
         SlowGroup(f"group-{n}", group, trouble if n == 1 else None, how)
         for n, group in enumerate(opened)
     ]
-    router = Router(manifest, groups, reader, settings)
+    router = Router(manifest, groups, reading, settings)
     request = QueryRequest(query=QUESTIONS[0], deadline_ms=300)
     reply = asyncio.run(router.answer(request))
     assert reply.coverage.shards_ok == 2
@@ -192,6 +200,6 @@ def test_shards_are_spread_by_size(run: Run, tmp_path: Path, small_settings: Mak
     manifest = LocalSearcher.open(str(tmp_path / "index"), small_settings()).manifest
     groups = spread_shards(manifest, 3)
     assert sorted(shard for group in groups for shard in group) == list(range(7))
-    sizes = [sum(manifest.shards[shard].num_chunks for shard in group) for group in groups]
-    assert max(sizes) - min(sizes) <= max(shard.num_chunks for shard in manifest.shards)
+    sizes = [sum(manifest.shards[shard].size_bytes for shard in group) for group in groups]
+    assert max(sizes) - min(sizes) <= max(shard.size_bytes for shard in manifest.shards)
     assert len(spread_shards(manifest, 100)) == 7

@@ -1,0 +1,263 @@
+"""The HTTP front: a Serve deployment that answers questions over the shard groups."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fastapi import FastAPI
+from ray import serve
+from ray.serve.handle import DeploymentHandle
+from starlette.middleware import Middleware
+
+from scp_ray.protocols import Encoder
+from scp_ray.serve.access_log import RequestLog, start_logging
+from scp_ray.serve.admission import Admission
+from scp_ray.serve.audit_log import AuditLog
+from scp_ray.serve.coordinator import CoordinatorHandle
+from scp_ray.serve.gathering import Gatherer
+from scp_ray.serve.generation_holder import GenerationHolder
+from scp_ray.serve.group_calls import GroupCall, answer_calls
+from scp_ray.serve.group_client import CallingClient, GroupClient
+from scp_ray.serve.hedging import HedgedCall
+from scp_ray.serve.http_api import create_api
+from scp_ray.serve.metrics import ServeMetrics
+from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest
+from scp_ray.serve.query_encoding import EncodeCall, Encoded, encode_calls
+from scp_ray.serve.question_reader import QuestionReader
+from scp_ray.serve.replicas import (
+    SearchThreads,
+    ServedIndex,
+    open_group,
+    replica_names,
+    tried_encoder,
+)
+from scp_ray.serve.reranking import load_reranker
+from scp_ray.serve.router import Observers, Reading, Router
+from scp_ray.serve.shard_group import ShardGroup
+from scp_ray.serve.tracing import start_tracing, stop_tracing
+from scp_ray.storage.opening import open_store
+from scp_ray.storage.publish import GenerationEntry
+
+_CALLS_PER_REPLICA = 2  # one is answered while the next one travels
+_MAX_CALL_SIZE = 128
+_MAX_TEXTS = 64
+_GAUGES_EVERY_S = 1.0
+
+Ask = Callable[[GroupCall], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPart:
+    """What a front has open of a generation.
+
+    Attributes:
+        router: Answers.
+        encoder: Encodes questions; None where encoders are elsewhere.
+        group: All shards; None where they are in groups elsewhere.
+    """
+
+    router: Router
+    encoder: Encoder | None
+    group: ShardGroup | None
+
+
+@serve.ingress()
+class Front:
+    """Implements ``QueryService`` over the generation that all processes have open.
+
+    Args:
+        served: The index.
+        coordinator: Says which generation.
+        groups: Handle of each shard group; none = this process holds all shards.
+        encoder: Handle of the query encoders; None = this process encodes.
+    """
+
+    async def __init__(  # type: ignore[misc]  # Serve awaits it
+        self,
+        served: ServedIndex,
+        coordinator: "DeploymentHandle[Any]",
+        groups: Sequence["DeploymentHandle[Any]"],
+        encoder: "DeploymentHandle[Any] | None",
+    ) -> None:
+        config = served.settings.serve
+        start_logging()
+        start_tracing(config.otlp_endpoint)
+        self._served = served
+        self._metrics = ServeMetrics()
+        self._audit_log = (
+            AuditLog(config.audit_log, with_text=config.audit_log_text, metrics=self._metrics)
+            if config.audit_log
+            else None
+        )
+        self._admission = Admission(config.max_in_flight)
+        self._reranker = load_reranker(served.settings)
+        self._threads = SearchThreads(served.num_threads)
+        self._has_encoder = encoder is None
+        self._encoding = self._gathered_encoding(encoder)
+        self._gatherers = {
+            group_name(number): self._gathered_calls(group_name(number), handle)
+            for number, handle in enumerate(groups)
+        }
+        self._coordinator = CoordinatorHandle(coordinator)
+        self._holder = GenerationHolder(*replica_names(), self._coordinator, self._open)
+        await self._holder.start()
+        self._telling = asyncio.create_task(self._tell_gauges())
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        """Make the HTTP application over this object."""
+        log = Middleware(RequestLog, metrics=self._metrics)
+        return create_api(self, self._served.settings, admission=self._admission, middleware=[log])
+
+    async def __del__(self) -> None:
+        """Write and send what is left."""
+        self._telling.cancel()
+        await self._holder.close()
+        await asyncio.to_thread(stop_tracing)
+        if self._audit_log is not None:
+            await asyncio.to_thread(self._audit_log.close)
+
+    async def answer(self, request: QueryRequest) -> QueryReply:
+        """See ``QueryService.answer``."""
+        with self._holder.serving() as part:
+            return await part.router.answer(request)
+
+    async def check(self) -> None:
+        """See ``QueryService.check``."""
+        with self._holder.serving() as part:
+            await part.router.check()
+
+    async def reload(self) -> IndexInfo:
+        """See ``QueryService.reload``."""
+        directive = await self._coordinator.reload()
+        return self.about().model_copy(update={"reload": directive.reload})
+
+    def about(self) -> IndexInfo:
+        """See ``QueryService.about``."""
+        with self._holder.serving() as part:
+            manifest = part.router.manifest
+        return IndexInfo(
+            generation=manifest.generation,
+            created_at=manifest.created_at,
+            documents=manifest.num_documents,
+            chunks=manifest.num_chunks,
+            shards=len(manifest.shards),
+            groups=len(self._served.shard_map.groups),
+            encoder=manifest.encoder.model,
+            annotator=manifest.annotator_revision,
+            settings_hash=manifest.settings_hash,
+            reload=self._holder.reload,
+        )
+
+    def _open(self, entry: GenerationEntry) -> FrontPart:
+        served = self._served
+        manifest = served.manifest(entry)
+        encoder = self._open_encoder(manifest.encoder.revision, entry)
+        group = None if self._gatherers else open_group(served, manifest, 0, self._threads.run)
+        router = Router(
+            manifest,
+            self._clients(entry, served.shard_map.shards_of(manifest)),
+            Reading(
+                lambda text: self._encoding.ask(EncodeCall(entry, text)),
+                QuestionReader.open(open_store(served.index), manifest, served.settings),
+            ),
+            served.settings,
+            self._reranker,
+            Observers(self._metrics, self._audit_log),
+        )
+        return FrontPart(router, encoder, group)
+
+    def _open_encoder(self, revision: str, entry: GenerationEntry) -> Encoder | None:
+        if not self._has_encoder:
+            return None
+        for part in self._holder.parts:
+            if part.encoder is not None and part.encoder.revision == revision:
+                return part.encoder
+        return tried_encoder(self._served.manifest(entry), self._served.settings)
+
+    def _clients(
+        self, entry: GenerationEntry, shards: Sequence[Sequence[int]]
+    ) -> list[GroupClient]:
+        if not self._gatherers:
+            held = frozenset(shard for group in shards for shard in group)
+            return [CallingClient(group_name(0), held, entry, self._answer_here)]
+        return [
+            CallingClient(name, frozenset(held), entry, gatherer.ask)
+            for (name, gatherer), held in zip(self._gatherers.items(), shards, strict=True)
+            if held
+        ]
+
+    async def _answer_here(self, call: GroupCall) -> object:
+        (answer,) = await answer_calls([call], self._group_of, self._threads.executor)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _group_of(self, entry: GenerationEntry) -> ShardGroup:
+        group = self._holder.part(entry).group
+        if group is None:
+            message = "this front holds no shards"
+            raise LookupError(message)
+        return group
+
+    def _encoder_of(self, entry: GenerationEntry) -> Encoder:
+        encoder = self._holder.part(entry).encoder
+        if encoder is None:
+            message = "this front has no encoder"
+            raise LookupError(message)
+        return encoder
+
+    def _gathered_encoding(
+        self, handle: "DeploymentHandle[Any] | None"
+    ) -> Gatherer[EncodeCall, Encoded]:
+        if handle is not None:
+            num_calls = _CALLS_PER_REPLICA * self._served.settings.serve.num_encoders
+            return Gatherer(partial(_remote, handle), max_calls=num_calls, max_size=_MAX_TEXTS)
+        executor = ThreadPoolExecutor(1, "scp_ray encoder")
+
+        async def encode(calls: list[EncodeCall]) -> list[Encoded]:
+            return await encode_calls(calls, self._encoder_of, executor)
+
+        return Gatherer(encode, max_calls=1, max_size=_MAX_TEXTS)
+
+    def _gathered_calls(
+        self, name: str, handle: "DeploymentHandle[Any]"
+    ) -> Gatherer[GroupCall, Any]:
+        config = self._served.settings.serve
+        call: Callable[[list[GroupCall]], Awaitable[list[Any]]] = partial(_remote, handle)
+        if config.hedge and config.replicas_per_group > 1:
+            call = HedgedCall(call, name, self._metrics)
+
+        async def counted(calls: list[GroupCall]) -> list[Any]:
+            for step, number in Counter(one.step for one in calls).items():
+                self._metrics.call_size(name, step, number)
+            return await call(calls)
+
+        num_calls = _CALLS_PER_REPLICA * config.replicas_per_group
+        return Gatherer(counted, max_calls=num_calls, max_size=_MAX_CALL_SIZE)
+
+    async def _tell_gauges(self) -> None:
+        while True:
+            self._metrics.in_flight(self._admission.in_flight)
+            self._metrics.memory(len(self._holder.parts))
+            for name, gatherer in self._gatherers.items():
+                self._metrics.waiting(name, gatherer.num_waiting)
+            await asyncio.sleep(_GAUGES_EVERY_S)
+
+
+def group_name(number: int) -> str:
+    """Return the name of a group's deployment."""
+    return f"group-{number}"
+
+
+async def _remote(handle: "DeploymentHandle[Any]", calls: list[Any]) -> list[Any]:
+    response = handle.answer.remote(calls)
+    try:
+        answers: list[Any] = await response
+    except asyncio.CancelledError:
+        response.cancel()  # type: ignore[no-untyped-call]
+        raise
+    return answers
