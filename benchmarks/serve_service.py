@@ -12,7 +12,7 @@ from pathlib import Path
 import ray
 
 from benchmarks.serve_process import Served, serving
-from scp_ray.config import Settings, settings_from_tree
+from scp_ray.config import Settings, have_serve_favour_throughput, settings_from_tree
 from scp_ray.pipeline.ray_executor import connect
 from scp_ray.serve.launch import serve_until_stopped
 
@@ -43,6 +43,7 @@ def main() -> None:
             sys.stdout.write(f"ready {settings.serve.port} {{}}\n")
             sys.stdout.flush()
 
+    have_serve_favour_throughput()
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     connect()
     serve_until_stopped(args.index, settings, tell)

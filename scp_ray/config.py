@@ -177,6 +177,14 @@ def bound_out_of_memory_retries(tries: int) -> None:
     os.environ.setdefault("RAY_task_oom_retries", str(tries))
 
 
+def have_serve_favour_throughput() -> None:
+    """Have Ray Serve call replicas directly by gRPC, on one event loop each; what is set stays.
+
+    Its processes read it when they start, so it must be there before the cluster is.
+    """
+    os.environ.setdefault("RAY_SERVE_THROUGHPUT_OPTIMIZED", "1")
+
+
 def available_cpus() -> int:
     """Return how many CPUs this process may use."""
     return len(os.sched_getaffinity(0))

@@ -332,10 +332,21 @@ class ClusterConfig(Section):
     max_restarts: Annotated[int, Field(ge=0)] = 3
 
 
+class HttpServer(StrEnum):
+    """Who takes the requests of clients."""
+
+    AUTO = "auto"
+    FRONT = "front"
+    PROXY = "proxy"
+
+
 class ServeConfig(Section):
     """The query service.
 
     Attributes:
+        http_server: ``front``: each front listens itself, on the node where it runs; ``proxy``:
+            Ray Serve's proxy on every node, which finds the fronts and costs milliseconds;
+            ``auto``: the first where ``scp-ray serve`` has a cluster of one node.
         host: Address to listen on; one that is not loopback needs ``tokens_file``.
         port: TCP port.
         num_groups: Deployments that the shards are spread over, at most one per shard; 1 = every
@@ -361,6 +372,7 @@ class ServeConfig(Section):
         otlp_endpoint: Where OpenTelemetry spans go, such as ``http://host:4318``; None = nowhere.
     """
 
+    http_server: HttpServer = HttpServer.AUTO
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=1, le=65_535)] = 8000
     num_groups: Annotated[int, Field(ge=0, le=10_000)] = 0

@@ -3,7 +3,7 @@
 import argparse
 
 from scp_ray.commands.terminal import ExitCode, tell
-from scp_ray.config import Settings
+from scp_ray.config import Settings, have_serve_favour_throughput
 
 HELP = "serve an index over HTTP"
 DESCRIPTION = """\
@@ -33,6 +33,7 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
 
     settings = settings.with_values("serve", host=args.host, port=args.port)
     tell(f"starting the service of {args.index}")
+    have_serve_favour_throughput()
     tell(connect())
     serve_until_stopped(args.index, settings, tell)
     return ExitCode.DONE

@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any
 
-from ray import serve
-from ray.serve.exceptions import RayServeException
 from typing_extensions import override
 
 from scp_ray.serve.metrics import Metrics
@@ -83,12 +81,13 @@ class RequestLog:
     Args:
         app: The application.
         metrics: What counts the requests.
+        returns_id: Whether to put the id into the response; Ray Serve's proxy does so by itself.
     """
 
-    def __init__(self, app: App, metrics: Metrics) -> None:
+    def __init__(self, app: App, metrics: Metrics, *, returns_id: bool = True) -> None:
         self._app = app
         self._metrics = metrics
-        self._returns_id = not _is_behind_serve_proxy()
+        self._returns_id = returns_id
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -188,12 +187,3 @@ def utc(seconds: float) -> str:
 def _request_id(headers: Iterable[tuple[bytes, bytes]]) -> str:
     given = next((value for name, value in headers if name.lower() == _REQUEST_ID), b"")
     return given.decode() if _SANE_ID.fullmatch(given) else uuid.uuid4().hex
-
-
-def _is_behind_serve_proxy() -> bool:
-    """Whether this is a replica: Serve's proxy gives every request an id, and returns it."""
-    try:
-        serve.get_replica_context()
-    except RayServeException:
-        return False
-    return True

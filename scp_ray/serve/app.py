@@ -12,6 +12,7 @@ from ray.serve import Application, Deployment
 
 from scp_ray.config import settings_from_tree
 from scp_ray.errors import ConfigError
+from scp_ray.sections import HttpServer
 from scp_ray.serve.coordinator import GenerationCoordinator
 from scp_ray.serve.front import Front, group_name
 from scp_ray.serve.generation_board import FRONT
@@ -59,8 +60,12 @@ class ServicePlan:
         return sum(self.num_replicas.values()) * self.served.settings.serve.cpus_per_replica
 
 
-def plan_service(args: ServeArgs) -> ServicePlan:
+def plan_service(args: ServeArgs, *, is_direct: bool) -> ServicePlan:
     """Plan the service of the current generation of an index.
+
+    Args:
+        args: Where the index is, and how to serve it.
+        is_direct: Whether fronts listen themselves, if the settings leave that open.
 
     Raises:
         ConfigError: If a setting is wrong, or there is no index.
@@ -81,12 +86,15 @@ def plan_service(args: ServeArgs) -> ServicePlan:
         num_replicas |= dict.fromkeys(names, config.replicas_per_group)
     if config.num_encoders:
         num_replicas[_ENCODER] = config.num_encoders
-    return ServicePlan(ServedIndex(args.index, settings, shard_map), entry, num_replicas)
+    if config.http_server is not HttpServer.AUTO:
+        is_direct = config.http_server is HttpServer.FRONT
+    served = ServedIndex(args.index, settings, shard_map, is_direct)
+    return ServicePlan(served, entry, num_replicas)
 
 
 def build_app(args: ServeArgs) -> Application:
-    """Return the application over an index; see ``plan_service``."""
-    return app_of(plan_service(args))
+    """Return the application over an index, as ``serve deploy`` asks; see ``plan_service``."""
+    return app_of(plan_service(args, is_direct=False))
 
 
 def app_of(plan: ServicePlan) -> Application:

@@ -24,6 +24,7 @@ from scp_ray.serve.group_calls import GroupCall, answer_calls
 from scp_ray.serve.group_client import CallingClient, GroupClient
 from scp_ray.serve.hedging import HedgedCall
 from scp_ray.serve.http_api import create_api
+from scp_ray.serve.listener import Listener
 from scp_ray.serve.metrics import ServeMetrics
 from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest
 from scp_ray.serve.query_encoding import EncodeCall, Encoded, encode_calls
@@ -105,16 +106,20 @@ class Front:
         self._coordinator = CoordinatorHandle(coordinator)
         self._holder = GenerationHolder(*replica_names(), self._coordinator, self._open)
         await self._holder.start()
+        log = Middleware(RequestLog, metrics=self._metrics, returns_id=served.is_direct)
+        self._api = create_api(self, served.settings, admission=self._admission, middleware=[log])
+        self._listener = Listener(self._api, config.host, config.port) if served.is_direct else None
         self._telling = asyncio.create_task(self._tell_gauges())
 
     def __serve_build_asgi_app__(self) -> FastAPI:
-        """Make the HTTP application over this object."""
-        log = Middleware(RequestLog, metrics=self._metrics)
-        return create_api(self, self._served.settings, admission=self._admission, middleware=[log])
+        """Return the HTTP application over this object."""
+        return self._api
 
     async def __del__(self) -> None:
         """Write and send what is left."""
         self._telling.cancel()
+        if self._listener is not None:
+            await self._listener.close()
         await self._holder.close()
         await asyncio.to_thread(stop_tracing)
         if self._audit_log is not None:

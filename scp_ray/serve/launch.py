@@ -9,12 +9,13 @@ from types import FrameType
 
 import ray
 from ray import serve
-from ray.serve.config import HTTPOptions
+from ray.serve.config import HTTPOptions, ProxyLocation
 
 from scp_ray.config import Settings
 from scp_ray.errors import ClusterError, InfeasiblePlanError
 from scp_ray.sections import ServeConfig
 from scp_ray.serve.app import ServeArgs, ServicePlan, app_of, plan_service
+from scp_ray.serve.listener import bound_socket
 from scp_ray.storage.opening import open_store
 
 APP_NAME = "scp-ray"
@@ -32,9 +33,10 @@ def deploy(index: str, settings: Settings) -> str:
     """
     config = settings.serve
     args = ServeArgs(index=open_store(index).url, settings=settings.model_dump(mode="json"))
-    plan = plan_service(args)
+    num_nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
+    plan = plan_service(args, is_direct=num_nodes == 1)
     _require_cpus(plan)
-    serve.start(http_options=HTTPOptions(host=config.host, port=config.port))
+    _start_serve(plan)
     try:
         serve.run(app_of(plan), name=APP_NAME, route_prefix="/")
     except RuntimeError as error:
@@ -42,6 +44,21 @@ def deploy(index: str, settings: Settings) -> str:
         raise ClusterError(message) from error
     _wait_until_ready(config)
     return f"http://{_reached_at(config.host)}:{config.port}"
+
+
+def _start_serve(plan: ServicePlan) -> None:
+    """Start Ray Serve, unless it runs in this cluster already.
+
+    Raises:
+        ConfigError: If somebody else has the port.
+    """
+    config = plan.served.settings.serve
+    if not serve.status().applications:
+        bound_socket(config.host, config.port, is_shared=False).close()
+    if plan.served.is_direct:
+        serve.start(proxy_location=ProxyLocation.Disabled)
+    else:
+        serve.start(http_options=HTTPOptions(host=config.host, port=config.port))
 
 
 def _require_cpus(plan: ServicePlan) -> None:

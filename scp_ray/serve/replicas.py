@@ -39,11 +39,13 @@ class ServedIndex:
         index: Address.
         settings: Settings of the service.
         shard_map: Which group holds what.
+        is_direct: Whether fronts listen themselves.
     """
 
     index: str
     settings: Settings
     shard_map: ShardMap
+    is_direct: bool
 
     def manifest(self, entry: GenerationEntry) -> Manifest:
         """Read the manifest of a generation.
