@@ -180,9 +180,12 @@ def bound_out_of_memory_retries(tries: int) -> None:
 def have_serve_favour_throughput() -> None:
     """Have Ray Serve call replicas directly by gRPC, on one event loop each; what is set stays.
 
-    Its processes read it when they start, so it must be there before the cluster is.
+    Its processes read it when they start, so it must be there before the cluster is. Ports of
+    replicas beside the proxy, which that mode opens too, are not wanted: they would take
+    requests past ``serve.port``, and half a minute to close.
     """
     os.environ.setdefault("RAY_SERVE_THROUGHPUT_OPTIMIZED", "1")
+    os.environ.setdefault("RAY_SERVE_ENABLE_DIRECT_INGRESS", "0")
 
 
 def available_cpus() -> int:

@@ -9,6 +9,7 @@ import logging
 import re
 import sys
 import time
+import traceback
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from datetime import UTC, datetime
@@ -51,7 +52,8 @@ class JsonLines(logging.Formatter):
         }
         line |= getattr(record, _FIELDS, {})
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            # Not ``formatException``: it prints, and Serve's own print garbles that.
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
         return _JSON.encode(line)
 
 

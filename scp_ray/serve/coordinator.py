@@ -9,17 +9,22 @@ from typing import Any
 from ray.serve.handle import DeploymentHandle
 
 from scp_ray.config import Settings
-from scp_ray.errors import ScpRayError
+from scp_ray.errors import IndexFormatError
 from scp_ray.serve.access_log import start_logging
-from scp_ray.serve.generation_board import Directive, GenerationBoard, HolderReport
+from scp_ray.serve.generation_board import (
+    LIFETIME_S,
+    WAIT_S,
+    Directive,
+    GenerationBoard,
+    HolderReport,
+)
 from scp_ray.serve.metrics import ServeMetrics
 from scp_ray.serve.models import ReloadState
+from scp_ray.serve.remote import answer_of
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import GenerationEntry, read_entry
 
 _LOGGER = logging.getLogger("scp_ray.serve")
-_WAIT_S = 5.0
-_LIFETIME_S = 3 * _WAIT_S
 _FIRST_RETRY_S, _LAST_RETRY_S = 60.0, 3600.0
 
 
@@ -37,7 +42,7 @@ class GenerationCoordinator:
         self._store = open_store(index)
         self._poll_s = settings.serve.poll_s
         self._metrics = ServeMetrics()
-        self._board = GenerationBoard(first, num_replicas, _LIFETIME_S)
+        self._board = GenerationBoard(first, num_replicas, LIFETIME_S)
         self._changed = asyncio.Event()
         self._has_looked = asyncio.Event()
         self._told: tuple[int, ReloadState, int] | None = None
@@ -51,7 +56,7 @@ class GenerationCoordinator:
         self._announce()
         if self._board.directive.version == seen:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), _WAIT_S)
+                await asyncio.wait_for(self._changed.wait(), WAIT_S)
         return self._board.tell(report.holder)
 
     async def reload(self) -> Directive:
@@ -59,6 +64,7 @@ class GenerationCoordinator:
 
         Raises:
             StorageError: If the index cannot be read.
+            IndexFormatError: If it is not there any more, or ``CURRENT`` is malformed.
         """
         await self._look()
         self._board.retry(time.monotonic())
@@ -69,7 +75,7 @@ class GenerationCoordinator:
         while True:
             try:
                 await self._look()
-            except (ScpRayError, OSError) as error:
+            except Exception as error:  # noqa: BLE001 - the next look may go well
                 _LOGGER.warning("cannot look for a new generation: %s", error)
             finally:
                 self._has_looked.set()
@@ -86,9 +92,11 @@ class GenerationCoordinator:
 
     async def _look(self) -> None:
         entry = await asyncio.to_thread(read_entry, self._store)
-        if entry is not None:
-            self._board.offer(entry, time.monotonic())
-            self._announce()
+        if entry is None:
+            message = f"{self._store.url}: no index here any more; the service goes on as it is"
+            raise IndexFormatError(message)
+        self._board.offer(entry, time.monotonic())
+        self._announce()
 
     def _announce(self) -> None:
         """Wake who waits if the directive is another one, and tell of a reload's end once."""
@@ -119,10 +127,10 @@ class CoordinatorHandle:
 
     async def sync(self, report: HolderReport, seen: int) -> Directive:
         """See ``GenerationCoordinator.sync``."""
-        directive: Directive = await self._handle.sync.remote(report, seen)
+        directive: Directive = await answer_of(self._handle.sync.remote(report, seen))
         return directive
 
     async def reload(self) -> Directive:
         """See ``GenerationCoordinator.reload``."""
-        directive: Directive = await self._handle.reload.remote()
+        directive: Directive = await answer_of(self._handle.reload.remote())
         return directive

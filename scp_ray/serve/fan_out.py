@@ -40,9 +40,14 @@ class FanOut:
         share: float,
         only: Callable[[GroupClient], bool] = lambda _group: True,
     ) -> Mapping[str, T]:
-        """Ask groups at once; those that fail, or take more than a share of the time left, leave.
+        """Ask groups at once, and return the answers that came; the other groups leave the query.
 
-        The share keeps time for the others' next step: one slow group must not cost the answer.
+        Args:
+            step: What is asked, for metrics and spans.
+            ask: Asks.
+            share: Of the time left, so that there is some for the next step: one slow group must
+                not cost the answer.
+            only: Which groups are asked.
         """
         asked = [group for group in self.alive if only(group)]
         answers = await asyncio.gather(
@@ -51,10 +56,12 @@ class FanOut:
         )
         answered: dict[str, T] = {}
         for group, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, BaseException):
+            if not isinstance(answer, BaseException):
+                answered[group.name] = answer
+            elif isinstance(answer, Exception | asyncio.CancelledError):
                 self._leave_out(group, answer)
             else:
-                answered[group.name] = answer
+                raise answer
         return answered
 
     async def gather(
@@ -65,7 +72,7 @@ class FanOut:
         *,
         share: float,
     ) -> dict[ChunkKey, T]:
-        """Ask each group for those of the hits that it holds; what is missing is left out."""
+        """Ask each group for those of the hits that it holds; what does not come is missing."""
         shard_ids = {hit.shard_id for hit in hits}
         answers = await self.call(
             step,
@@ -104,9 +111,12 @@ class FanOut:
         return given
 
     def _leave_out(self, group: GroupClient, error: BaseException) -> None:
-        if not isinstance(error, Exception | asyncio.CancelledError):  # cancelled by whom it asked
-            raise error
-        late = isinstance(error, TimeoutError)
-        reason = LATE if late else f"{type(error).__name__}: {error}"
         self.alive.remove(group)
-        self.degraded.append(DegradedModel(group=group.name, reason=reason))
+        self.degraded.append(DegradedModel(group=group.name, reason=reason_of(error)))
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why an answer is missing, for a reply."""
+    if isinstance(error, TimeoutError):
+        return LATE
+    return f"{type(error).__name__}: {error}"

@@ -29,12 +29,13 @@ from scp_ray.serve.metrics import ServeMetrics
 from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest
 from scp_ray.serve.query_encoding import EncodeCall, Encoded, encode_calls
 from scp_ray.serve.question_reader import QuestionReader
+from scp_ray.serve.remote import answer_of
 from scp_ray.serve.replicas import (
     SearchThreads,
     ServedIndex,
+    open_encoder,
     open_group,
     replica_names,
-    tried_encoder,
 )
 from scp_ray.serve.reranking import load_reranker
 from scp_ray.serve.router import Observers, Reading, Router
@@ -47,8 +48,6 @@ _CALLS_PER_REPLICA = 2  # one is answered while the next one travels
 _MAX_CALL_SIZE = 128
 _MAX_TEXTS = 64
 _GAUGES_EVERY_S = 1.0
-
-Ask = Callable[[GroupCall], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +124,18 @@ class Front:
         if self._audit_log is not None:
             await asyncio.to_thread(self._audit_log.close)
 
+    def check_health(self) -> None:
+        """Have Serve restart a front that lives and cannot search, or does not listen.
+
+        Raises:
+            ScpRayError: If so.
+        """
+        if self._listener is not None:
+            self._listener.check()
+        for part in self._holder.parts:
+            if part.group is not None:
+                part.group.check(self._served.settings)
+
     async def answer(self, request: QueryRequest) -> QueryReply:
         """See ``QueryService.answer``."""
         with self._holder.serving() as part:
@@ -160,7 +171,10 @@ class Front:
     def _open(self, entry: GenerationEntry) -> FrontPart:
         served = self._served
         manifest = served.manifest(entry)
-        encoder = self._open_encoder(manifest.encoder.revision, entry)
+        encoder = None
+        if self._has_encoder:
+            earlier = (part.encoder for part in self._holder.parts if part.encoder is not None)
+            encoder = open_encoder(manifest, served.settings, earlier)
         group = None if self._gatherers else open_group(served, manifest, 0, self._threads.run)
         router = Router(
             manifest,
@@ -174,14 +188,6 @@ class Front:
             Observers(self._metrics, self._audit_log),
         )
         return FrontPart(router, encoder, group)
-
-    def _open_encoder(self, revision: str, entry: GenerationEntry) -> Encoder | None:
-        if not self._has_encoder:
-            return None
-        for part in self._holder.parts:
-            if part.encoder is not None and part.encoder.revision == revision:
-                return part.encoder
-        return tried_encoder(self._served.manifest(entry), self._served.settings)
 
     def _clients(
         self, entry: GenerationEntry, shards: Sequence[Sequence[int]]
@@ -259,10 +265,5 @@ def group_name(number: int) -> str:
 
 
 async def _remote(handle: "DeploymentHandle[Any]", calls: list[Any]) -> list[Any]:
-    response = handle.answer.remote(calls)
-    try:
-        answers: list[Any] = await response
-    except asyncio.CancelledError:
-        response.cancel()  # type: ignore[no-untyped-call]
-        raise
+    answers: list[Any] = await answer_of(handle.answer.remote(calls))
     return answers

@@ -12,6 +12,9 @@ from scp_ray.serve.models import ReloadModel, ReloadState
 from scp_ray.storage.publish import GenerationEntry
 
 FRONT = "front"
+WAIT_S = 5.0  # a report is answered at the latest after
+PATIENCE_S = 2 * WAIT_S  # a holder without an answer reports again after
+LIFETIME_S = 4 * WAIT_S  # a holder that has not reported counts as dead after
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,7 @@ class HolderReport:
         in_use: Generations that it still asks other holders for; of a front alone.
         failed: Generations that it could not open, and why.
         attempt: The directive's ``attempt`` under which it tried.
+        number: Grows with each report of a holder; the reports may overtake each other.
     """
 
     holder: str
@@ -33,6 +37,7 @@ class HolderReport:
     in_use: frozenset[GenerationEntry] = frozenset()
     failed: Mapping[GenerationEntry, str] = field(default_factory=dict)
     attempt: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,9 @@ class GenerationBoard:
 
     def report(self, report: HolderReport, now: float) -> None:
         """Take a report at ``now``, seconds of any clock that does not go back."""
-        self._holders[report.holder] = _Holder(report, now, report.is_open)
+        known = self._holders.get(report.holder)
+        if known is None or known.report.number <= report.number:
+            self._holders[report.holder] = _Holder(report, now, report.is_open)
         self._settle(now)
 
     def tell(self, holder: str) -> Directive:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from scp_ray.errors import NotReadyError, ScpRayError
-from scp_ray.serve.generation_board import FRONT, Directive, HolderReport
+from scp_ray.serve.generation_board import FRONT, PATIENCE_S, Directive, HolderReport
 from scp_ray.serve.models import ReloadModel, ReloadState
 from scp_ray.storage.publish import GenerationEntry
 
@@ -15,7 +15,6 @@ P = TypeVar("P")
 
 _LOGGER = logging.getLogger("scp_ray.serve")
 _PAUSE_S = 1.0
-_PATIENCE_S = 15.0  # a coordinator answers sooner, unless the message was lost
 
 
 class Coordinator(Protocol):
@@ -27,7 +26,9 @@ class Coordinator(Protocol):
 
 
 class GenerationHolder(Generic[P]):
-    """Keeps open what the coordinator wants open; all methods belong to one event loop.
+    """Keeps open what the coordinator wants open.
+
+    Threads may ask for ``part`` and ``parts``; all else belongs to one event loop.
 
     Args:
         name: Names this process.
@@ -57,6 +58,7 @@ class GenerationHolder(Generic[P]):
         self._serving: GenerationEntry | None = None
         self._attempt = 0
         self._seen = -1
+        self._num_reports = 0
         self._has_news = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -139,7 +141,7 @@ class GenerationHolder(Generic[P]):
             noticing = asyncio.ensure_future(self._has_news.wait())
             try:
                 await asyncio.wait(
-                    {syncing, noticing}, timeout=_PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
+                    {syncing, noticing}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED
                 )
                 if syncing.done():
                     return syncing.result()
@@ -151,6 +153,7 @@ class GenerationHolder(Generic[P]):
         return await self._coordinator.sync(self._report(), self._seen)
 
     def _report(self) -> HolderReport:
+        self._num_reports += 1
         in_use = {*self._uses, *([self._serving] if self._serving else [])}
         return HolderReport(
             self._name,
@@ -159,6 +162,7 @@ class GenerationHolder(Generic[P]):
             frozenset(in_use) if self._deployment == FRONT else frozenset(),
             dict(self._failed),
             self._attempt,
+            self._num_reports,
         )
 
     def _obey(self, directive: Directive) -> None:

@@ -1,10 +1,15 @@
 """Starts and stops the service on a Ray cluster."""
 
-import http.client
+import fcntl
+import logging
+import os
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 import ray
@@ -12,14 +17,15 @@ from ray import serve
 from ray.serve.config import HTTPOptions, ProxyLocation
 
 from scp_ray.config import Settings
-from scp_ray.errors import ClusterError, InfeasiblePlanError
-from scp_ray.sections import ServeConfig
+from scp_ray.errors import ClusterError, ConfigError, InfeasiblePlanError
 from scp_ray.serve.app import ServeArgs, ServicePlan, app_of, plan_service
 from scp_ray.serve.listener import bound_socket
+from scp_ray.serve.tokens import TokenFile
 from scp_ray.storage.opening import open_store
 
 APP_NAME = "scp-ray"
-_READY_S, _PROBE_S, _PAUSE_S = 120.0, 10.0, 0.05
+_READY_S, _PROBE_S, _PAUSE_S, _LOOK_S = 120.0, 10.0, 0.05, 2.0
+_ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 
 
 def deploy(index: str, settings: Settings) -> str:
@@ -32,33 +38,67 @@ def deploy(index: str, settings: Settings) -> str:
         ClusterError: If the service does not get ready.
     """
     config = settings.serve
-    args = ServeArgs(index=open_store(index).url, settings=settings.model_dump(mode="json"))
+    args = _arguments(index, settings)
     num_nodes = sum(node["Alive"] for node in ray.nodes())  # type: ignore[no-untyped-call]
     plan = plan_service(args, is_direct=num_nodes == 1)
     _require_cpus(plan)
     _start_serve(plan)
     try:
         serve.run(app_of(plan), name=APP_NAME, route_prefix="/")
+        _wait_until_ready()
     except RuntimeError as error:
-        message = f"the service of {index} did not start: {error}"
+        message = f"the service of {index} did not start: {_reason(error)}"
+        _stop()
         raise ClusterError(message) from error
-    _wait_until_ready(config)
+    except ClusterError:
+        _stop()
+        raise
     return f"http://{_reached_at(config.host)}:{config.port}"
 
 
-def _start_serve(plan: ServicePlan) -> None:
-    """Start Ray Serve, unless it runs in this cluster already.
+def require_servable(index: str, settings: Settings) -> None:
+    """Refuse what needs no cluster to be seen as wrong.
 
     Raises:
-        ConfigError: If somebody else has the port.
+        ConfigError: If there is no index, the port is taken, the file of tokens cannot be used, or
+            the service would be open to everybody.
+        IndexFormatError: If this version cannot read the index.
+    """
+    config = settings.serve
+    plan_service(_arguments(index, settings), is_direct=True)
+    if config.tokens_file is not None:
+        TokenFile(config.tokens_file)
+    bound_socket(config.host, config.port, is_shared=False).close()
+
+
+def _arguments(index: str, settings: Settings) -> ServeArgs:
+    return ServeArgs(index=open_store(index).url, settings=settings.model_dump(mode="json"))
+
+
+def _start_serve(plan: ServicePlan) -> None:
+    """Start Ray Serve.
+
+    Raises:
+        ConfigError: If this cluster has a service already, or somebody else has the port.
     """
     config = plan.served.settings.serve
-    if not serve.status().applications:
-        bound_socket(config.host, config.port, is_shared=False).close()
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)  # it tells of ports that are not ours
+    if APP_NAME in serve.status().applications:
+        message = "a service runs in this cluster already; stop it, or use another cluster"
+        raise ConfigError(message)
+    bound_socket(config.host, config.port, is_shared=False).close()
     if plan.served.is_direct:
         serve.start(proxy_location=ProxyLocation.Disabled)
     else:
         serve.start(http_options=HTTPOptions(host=config.host, port=config.port))
+
+
+def _reason(error: RuntimeError) -> str:
+    """Return what a replica that does not start says, where Serve knows it."""
+    status = serve.status().applications.get(APP_NAME)
+    told = [one.message for one in status.deployments.values() if one.message] if status else []
+    lines = [line for text in told for line in text.splitlines() if "Error: " in line]
+    return lines[-1].strip() if lines else str(error)
 
 
 def _require_cpus(plan: ServicePlan) -> None:
@@ -73,41 +113,73 @@ def _require_cpus(plan: ServicePlan) -> None:
         raise InfeasiblePlanError(message)
 
 
-def _wait_until_ready(config: ServeConfig) -> None:
-    connection = http.client.HTTPConnection(config.host, config.port, timeout=_PROBE_S)
+def _wait_until_ready() -> None:
+    """Ask a front, wherever it runs, until it can search every shard."""
+    front = serve.get_app_handle(APP_NAME)
     ends = time.monotonic() + _READY_S
-    answer = "no answer"
+    reason = "no answer"
     while time.monotonic() < ends:
         try:
-            connection.request("GET", "/readyz")
-            response = connection.getresponse()
-            answer = response.read().decode(errors="replace")
-            if response.status == http.HTTPStatus.OK:
-                return
-        except (OSError, http.client.HTTPException) as error:
-            answer = str(error)
-        finally:
-            connection.close()
-        time.sleep(_PAUSE_S)
-    message = f"the service is not ready after {_READY_S:.0f} seconds: {answer}"
+            front.check.remote().result(timeout_s=_PROBE_S)
+        except Exception as error:  # noqa: BLE001 - Serve raises many kinds; it has until the end
+            reason = repr(getattr(error, "cause", error))
+            time.sleep(_PAUSE_S)
+        else:
+            return
+    message = f"the service is not ready after {_READY_S:.0f} seconds: {reason}"
     raise ClusterError(message)
 
 
 def _reached_at(host: str) -> str:
+    if host in _ANY_HOST:
+        return "localhost"
     return f"[{host}]" if ":" in host else host
 
 
 def serve_until_stopped(index: str, settings: Settings, tell: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or SIGINT, then shut down in order."""
+    """Serve until SIGTERM or SIGINT, then shut down in order.
+
+    Raises:
+        ScpRayError: As ``deploy``.
+        ClusterError: If the service has gone without being stopped from here.
+    """
     stopped = threading.Event()
-    address = deploy(index, settings)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         stopped.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    tell(f"ready: {address} (interface: {address}/docs); Ctrl-C stops it")
-    stopped.wait()
-    tell("stopping")
-    serve.shutdown()  # type: ignore[no-untyped-call]
+    with port_of_this_process(settings.serve.port):
+        address = deploy(index, settings)
+        tell(f"ready: {address} (interface: {address}/docs); Ctrl-C stops it")
+        while not stopped.wait(_LOOK_S):
+            if APP_NAME not in serve.status().applications:
+                message = "the service was ended by somebody else"
+                raise ClusterError(message)
+        tell("stopping")
+        _stop()
+
+
+@contextmanager
+def port_of_this_process(port: int) -> Iterator[None]:
+    """Keep other services of this machine from sharing the port, which fronts may do.
+
+    Raises:
+        ConfigError: If another one has it.
+    """
+    path = Path(tempfile.gettempdir(), f"scp-ray-{os.getuid()}-{port}.lock")
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            message = f"another service of this machine has port {port}; choose another --port"
+            raise ConfigError(message) from error
+        yield
+
+
+def _stop() -> None:
+    """End the service, and Ray Serve where nobody else uses it."""
+    serve.delete(APP_NAME)
+    if not serve.status().applications:
+        serve.shutdown()  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ import uvicorn
 from fastapi import FastAPI
 from typing_extensions import override
 
-from scp_ray.errors import ConfigError
+from scp_ray.errors import ClusterError, ConfigError
 
 
 class _Server(uvicorn.Server):
@@ -40,6 +40,16 @@ class Listener:
         )
         self._server = _Server(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+
+    def check(self) -> None:
+        """Look whether it still serves.
+
+        Raises:
+            ClusterError: If it does not.
+        """
+        if self._serving.done():
+            message = "the HTTP server of the front has ended"
+            raise ClusterError(message)
 
     async def close(self) -> None:
         """Take no more requests, and end when those under way have their answers."""

@@ -11,7 +11,7 @@ from typing import Protocol, cast
 
 from ray.serve.metrics import Counter, Gauge, Histogram
 
-from scp_ray.serve.models import LATE
+from scp_ray.serve.models import LATE, QUESTION, DegradedModel
 
 _SECONDS = [
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075),
@@ -21,7 +21,6 @@ _SHARES = [0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0]
 # Ray keeps of an observation only its bucket, and sums up the buckets' middles: one question
 # counts as one, and two as two.
 _QUESTIONS = [0.5, 1.5, 2.5, 4.5, 8.5, 16.5, 32.5, 64.5, 128.5]
-_CUT = "its vector is of its first"
 _STATUSES = range(100, 600)
 _REMIND_S = 1.0
 
@@ -53,13 +52,17 @@ class Metrics(Protocol):
         ...
 
     def answered(
-        self, coverage: float, degraded: Sequence[str], num_gap_drops: int, num_deepenings: int
+        self,
+        coverage: float,
+        degraded: Sequence[DegradedModel],
+        num_gap_drops: int,
+        num_deepenings: int,
     ) -> None:
         """Count an answer.
 
         Args:
             coverage: Share of the shards that answered, in [0, 1].
-            degraded: The reasons of the reply's ``degraded``; of each only its kind is kept.
+            degraded: The reply's ``degraded``; of each only its kind is kept.
             num_gap_drops: Candidates that were too near to a better one.
             num_deepenings: Times that a shard was searched again for more candidates.
         """
@@ -106,7 +109,11 @@ class NoMetrics:
         """See ``Metrics.hedged``."""
 
     def answered(
-        self, coverage: float, degraded: Sequence[str], num_gap_drops: int, num_deepenings: int
+        self,
+        coverage: float,
+        degraded: Sequence[DegradedModel],
+        num_gap_drops: int,
+        num_deepenings: int,
     ) -> None:
         """See ``Metrics.answered``."""
 
@@ -162,12 +169,16 @@ class ServeMetrics:
         self._hedged_calls.inc(1, {"group": group})
 
     def answered(
-        self, coverage: float, degraded: Sequence[str], num_gap_drops: int, num_deepenings: int
+        self,
+        coverage: float,
+        degraded: Sequence[DegradedModel],
+        num_gap_drops: int,
+        num_deepenings: int,
     ) -> None:
         """See ``Metrics.answered``."""
         self._coverage.observe(coverage, {})
-        for reason in degraded:
-            self._degraded.inc(1, {"kind": kind_of(reason)})
+        for one in degraded:
+            self._degraded.inc(1, {"kind": kind_of(one)})
         if num_gap_drops > 0:
             self._gap_drops.inc(num_gap_drops, {})
         if num_deepenings > 0:
@@ -281,11 +292,11 @@ def _remind(gauges: "weakref.ref[_Gauges]") -> None:
         del told
 
 
-def kind_of(reason: str) -> str:
-    """Return the kind of a reason of ``degraded``: ``late``, ``cut`` or ``failed``."""
-    if LATE in reason:
+def kind_of(one: DegradedModel) -> str:
+    """Return the kind of an entry of ``degraded``: ``late``, ``cut`` or ``failed``."""
+    if one.reason == LATE:
         return "late"
-    return "cut" if _CUT in reason else "failed"
+    return "cut" if one.group == QUESTION else "failed"
 
 
 def _labels(*names: str) -> tuple[str]:

@@ -10,6 +10,7 @@ from scp_ray.errors import ConfigError
 from scp_ray.records import ContextRule, DecisionReason, MetadataValue, PriorScope
 from scp_ray.retrieval.context import SkipReason
 
+QUESTION = "question"  # the group in ``degraded`` for a question that was cut
 LATE = "deadline passed"  # the reason in ``degraded`` of what did not answer in time
 
 Score = Annotated[float, Field(description="higher is better")]

@@ -1,7 +1,7 @@
 """Every error answer of the HTTP interface: a JSON problem (RFC 9457) with its status.
 
 One table says which status an error has; routes raise, and nothing else writes error bodies. A
-problem never holds a value of the request or a stack trace.
+problem never holds a stack trace.
 """
 
 import logging
@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from scp_ray.errors import (
     ConfigError,
+    IndexFormatError,
     NotReadyError,
     OverloadedError,
     ShardUnavailableError,
@@ -33,6 +34,7 @@ _STATUS: dict[type[Exception], HTTPStatus] = {
     NotReadyError: HTTPStatus.SERVICE_UNAVAILABLE,
     ShardUnavailableError: HTTPStatus.SERVICE_UNAVAILABLE,
     StorageError: HTTPStatus.SERVICE_UNAVAILABLE,
+    IndexFormatError: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _TITLES = {
     HTTPStatus.BAD_REQUEST: "the request cannot be read",

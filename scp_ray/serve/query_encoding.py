@@ -12,11 +12,9 @@ from scp_ray.config import Settings, settings_from_manifest
 from scp_ray.embedding.factory import load_encoder
 from scp_ray.errors import EncoderError
 from scp_ray.protocols import Encoder, Float32Array
-from scp_ray.serve.models import DegradedModel
+from scp_ray.serve.models import QUESTION, DegradedModel
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.publish import GenerationEntry
-
-_QUESTION = "question"
 
 
 class EncodedQuestion(NamedTuple):
@@ -109,4 +107,4 @@ def _fitting(encoder: Encoder, text: str) -> tuple[str, DegradedModel | None]:
     if len(ends) <= limit:
         return text, None
     reason = f"its vector is of its first {limit} tokens of {len(ends)}; all its words count"
-    return text[: int(ends[limit - 1])], DegradedModel(group=_QUESTION, reason=reason)
+    return text[: int(ends[limit - 1])], DegradedModel(group=QUESTION, reason=reason)

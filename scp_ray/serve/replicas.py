@@ -1,6 +1,6 @@
 """What runs in the replicas behind the front: shard groups and query encoders."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -143,18 +143,20 @@ class EncoderReplica:
 
     def _open(self, entry: GenerationEntry) -> Encoder:
         manifest = self._served.manifest(entry)
-        for earlier in self._holder.parts:
-            if earlier.revision == manifest.encoder.revision:
-                return earlier
-        return tried_encoder(manifest, self._served.settings)
+        return open_encoder(manifest, self._served.settings, self._holder.parts)
 
 
-def tried_encoder(manifest: Manifest, settings: Settings) -> Encoder:
-    """Load a generation's encoder and encode a word, which also warms it.
+def open_encoder(manifest: Manifest, settings: Settings, earlier: Iterable[Encoder]) -> Encoder:
+    """Return the encoder of a generation: an earlier one's if it is the same, else a new one.
+
+    A new one encodes a word, which also warms it.
 
     Raises:
         EncoderError: If it is not here, or gives no usable vector.
     """
+    for encoder in earlier:
+        if encoder.revision == manifest.encoder.revision:
+            return encoder
     encoder = load_query_encoder(manifest, settings)
     for encoded in encode_each(encoder, [_CANARY]):
         if isinstance(encoded, Exception):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from scp_ray.retrieval.rerank import RerankedChunk, select_reranked
 from scp_ray.retrieval.two_pass import QueryOutcome, merge_outcomes, prior_of
 from scp_ray.serve.audit_log import AuditLog
 from scp_ray.serve.context import context_of
-from scp_ray.serve.fan_out import FanOut
+from scp_ray.serve.fan_out import FanOut, reason_of
 from scp_ray.serve.group_calls import Step
 from scp_ray.serve.group_client import GroupClient
 from scp_ray.serve.metrics import Metrics, NoMetrics
@@ -97,6 +98,7 @@ class Router:
         self._encode, self._reader = reading
         self._settings = settings
         self._reranker = reranker
+        self._rerank_thread = ThreadPoolExecutor(1, "scp_ray rerank")
 
     async def answer(self, request: QueryRequest) -> QueryReply:
         """Answer one question by its deadline with what the groups found by then.
@@ -110,7 +112,7 @@ class Router:
         return build_reply(self.manifest, findings, results, explain=request.explain)
 
     async def check(self) -> None:
-        """Search every shard once, for any vector, and tell nobody.
+        """Search every shard once, for any vector; counts as no answer.
 
         Raises:
             ShardUnavailableError: If a group does not answer.
@@ -178,7 +180,7 @@ class Router:
         except EncoderError as error:
             encoded = error  # the text's fault, and not the service's
         except Exception as error:
-            reason = LATE if isinstance(error, TimeoutError) else error
+            reason = reason_of(error)
             message = f"the encoder did not answer: {reason}"
             raise ShardUnavailableError(message) from error
         return self._reader.read(request, plan.params, encoded)
@@ -188,7 +190,7 @@ class Router:
         selection = findings.outcome.selection
         self._metrics.answered(
             len(findings.shards_ok) / num_shards if num_shards else 1.0,
-            [one.reason for one in findings.degraded],
+            findings.degraded,
             sum(not decision.kept for decision in selection.decisions),
             selection.num_deepenings,
         )
@@ -251,11 +253,16 @@ class Router:
     async def _texts_and_scores(
         self, fan_out: FanOut, reranker: Reranker, question: str, head: Sequence[ScoredChunk]
     ) -> list[RerankedChunk]:
+        shares = {
+            group: [hit for hit in head if hit.shard_id in group.shard_ids]
+            for group in fan_out.alive
+        }
         # A group that fails here is not left out of the query: the answer does not need its text.
         answers = await asyncio.gather(
             *(
-                group.texts([hit for hit in head if hit.shard_id in group.shard_ids])
-                for group in fan_out.alive
+                fan_out.timed(Step.TEXTS, group.name, group.texts(hits), share=1.0)
+                for group, hits in shares.items()
+                if hits
             ),
             return_exceptions=True,
         )
@@ -263,7 +270,11 @@ class Router:
         for some in answers:
             if not isinstance(some, BaseException):
                 texts |= some
-        return await asyncio.to_thread(read_again, reranker, question, head, texts)
+        loop = asyncio.get_running_loop()
+        # A thread of its own: one that nobody waits for any more must not keep others waiting.
+        return await loop.run_in_executor(
+            self._rerank_thread, read_again, reranker, question, head, texts
+        )
 
     async def _context(
         self,

@@ -66,7 +66,11 @@ def containers(cluster: dict[str, Any]) -> list[dict[str, Any]]:
 def shown_commands() -> list[list[str]]:
     """Return the words of every ``scp-ray`` and job command in the guide's code blocks."""
     guide = (ROOT / "docs" / "operations.md").read_text()
-    blocks = re.findall(r"^```\n(.*?)^```", guide, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```(?:sh)?\n(.*?)^```",
+        re.sub(r"^```(?!sh\n)\w+\n.*?^```\n", "", guide, flags=re.MULTILINE | re.DOTALL),
+        flags=re.MULTILINE | re.DOTALL,
+    )
     lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
     commands = []
     for line in lines:

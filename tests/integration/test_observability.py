@@ -31,12 +31,13 @@ from scp_ray.serve.access_log import RequestLog
 from scp_ray.serve.audit_line import AUDIT_SCHEMA
 from scp_ray.serve.audit_log import AuditLog
 from scp_ray.serve.metrics import NoMetrics
-from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.models import DegradedModel, QueryRequest
 from scp_ray.serve.query_encoding import encode_each
 from scp_ray.serve.router import Observers, Reading, Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.tracing import span, start_tracing, stop_tracing
 
+LATE_GROUP = DegradedModel(group="group-1", reason="deadline passed")
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +74,7 @@ def _front() -> serve.Application:
                 metrics.call_done("group-1", Step.FIRST_PASS, 0.3, "late")
                 metrics.call_size("group-1", Step.FIRST_PASS, 2)
                 metrics.hedged("group-1")
-                metrics.answered(1.0, ["deadline passed"], num_gap_drops=3, num_deepenings=2)
+                metrics.answered(1.0, [LATE_GROUP], num_gap_drops=3, num_deepenings=2)
                 metrics.answered(0.5, [], num_gap_drops=0, num_deepenings=0)
                 metrics.in_flight(4)
                 metrics.waiting("group-1", 5)
@@ -88,7 +89,7 @@ def _front() -> serve.Application:
             async def slow() -> None:
                 await asyncio.sleep(60)
 
-            return RequestLog(api, metrics)
+            return RequestLog(api, metrics, returns_id=False)
 
     deployment = serve.deployment(name="front", ray_actor_options={"num_cpus": 0.1})
     return deployment(serve.ingress()(Front)).bind()
@@ -535,7 +536,7 @@ from pathlib import Path
 from scp_ray.records import ContextRule, QueryParams, Selection
 from scp_ray.retrieval.two_pass import QueryOutcome
 from scp_ray.serve.audit_log import AuditLog
-from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.models import DegradedModel, QueryRequest
 from scp_ray.serve.query_plan import QueryPlan
 from scp_ray.serve.reply import Findings
 

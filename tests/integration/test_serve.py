@@ -1,6 +1,7 @@
 """The service over HTTP, on a real cluster, against the same query in this process."""
 
 import asyncio
+import random
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,20 +41,44 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
+TOPOLOGIES = {
+    "one group in the front": ["num_groups=1"],
+    "three groups behind the proxy": ["num_groups=3", "http_server=proxy"],
+    "seven groups and an encoder": ["num_groups=7", "num_encoders=1", "replicas_per_group=1"],
+}
+
+
+@pytest.fixture(params=TOPOLOGIES.values(), ids=TOPOLOGIES)
 def service(
     request: pytest.FixtureRequest, run: Run, tmp_path: Path, small_settings: MakeSettings
 ) -> Iterator[httpx.Client]:
-    """An index of seven shards, served by three groups."""
+    """An index of seven shards, and a service of it."""
     request.getfixturevalue("ray_cluster")
     run("index.num_shards=7")
-    settings = small_settings(
-        "serve.num_groups=3", "serve.cpus_per_replica=0.1", f"serve.port={_free_port()}"
-    )
+    serving = [*request.param, "cpus_per_replica=0.05", f"port={_free_port()}"]
+    settings = small_settings(*(f"serve.{one}" for one in serving))
     address = deploy(str(tmp_path / "index"), settings)
     with httpx.Client(base_url=address, timeout=30) as client:
         yield client
     serve.shutdown()
+
+
+def _many_questions() -> Iterator[dict[str, Any]]:
+    """200 questions, and as many ways to ask."""
+    rng = random.Random(6)
+    words = "filter pump valve drain lamp cable motor panel press turn hold wait clean".split()
+    for number in range(200):
+        body: dict[str, Any] = {
+            "query": " ".join(rng.choices([*words, f"K-{100 + number % 12}"], k=5)),
+            "top_k": rng.choice([1, 5, 20]),
+            "min_index_gap": rng.choice([1, 2, 4]),
+            "position_weight": rng.choice([0.0, 0.02, 0.5]),
+            "lexical_weight": rng.choice([0.0, 0.5, 1.0]),
+            "max_context_tokens": rng.choice([0, 300]),
+        }
+        if number % 4 == 0:
+            body["filter"] = {"doc_id": [f"manual_{number % 12:03d}.md", "manual_001.md"]}
+        yield body
 
 
 def _comparable(reply: dict[str, Any]) -> dict[str, Any]:
@@ -67,18 +92,13 @@ def test_http_is_the_query_of_this_process(
 ) -> None:
     run("index.num_shards=1", index="one")
     one = LocalSearcher.open(str(tmp_path / "one"), small_settings())
-    for question in QUESTIONS:
-        for more in ({}, {"position_weight": 0.3, "top_k": 12}, {"min_index_gap": 4}):
-            body = {"query": question, "exact": True, "explain": True, **more}
-            response = service.post("/v1/query", json=body)
-            assert response.status_code == 200, response.text
-            expected = one.answer(QueryRequest.model_validate(body)).model_dump(mode="json")
-            assert _comparable(response.json()) == _comparable(expected)
-            assert response.json()["coverage"] == {
-                "shards_ok": 7,
-                "shards_total": 7,
-                "documents": 12,
-            }
+    for question in _many_questions():
+        body = {**question, "exact": True, "explain": True}
+        response = service.post("/v1/query", json=body)
+        assert response.status_code == 200, response.text
+        expected = one.answer(QueryRequest.model_validate(body)).model_dump(mode="json")
+        assert _comparable(response.json()) == _comparable(expected)
+        assert response.json()["coverage"] == {"shards_ok": 7, "shards_total": 7, "documents": 12}
     by_shard = service.post(
         "/v1/query", json={"query": QUESTIONS[0], "prior_scope": "shard", "exact": True}
     ).json()
@@ -92,7 +112,7 @@ def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
     assert service.get("/healthz").json() == {"status": "ok"}
     assert service.get("/readyz").json() == {"status": "ready"}
     about = service.get("/v1/index").json()
-    assert (about["generation"], about["documents"], about["groups"]) == (1, 12, 3)
+    assert (about["generation"], about["documents"], about["shards"]) == (1, 12, 7)
     paths = service.get("/openapi.json").json()["paths"]
     assert {"/v1/query", "/v1/index", "/healthz", "/readyz"} <= set(paths)
     assert service.get("/docs").status_code == 200

@@ -1,8 +1,10 @@
 """New generations under a service that clients are asking: nobody notices."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import pytest
 
 from benchmarks.bench_swap import questions
@@ -10,6 +12,9 @@ from benchmarks.serve_memory import replica_pids
 from benchmarks.serve_service import service
 from benchmarks.swapping import Editions, swap_under_load
 from scp_ray.config import load_settings
+from scp_ray.pipeline.executor import InProcessExecutor
+from scp_ray.pipeline.preparation import IndexRequest
+from scp_ray.pipeline.run import index_corpus
 from scp_ray.storage.local import LocalObjectStore
 from scp_ray.storage.publish import load_current
 
@@ -46,6 +51,41 @@ def test_no_request_fails_while_generations_come_and_go(
     assert len(outcome.asked) > 500
     newest = load_current(LocalObjectStore(editions.index))
     assert mapped == {editions.index / entry.folder for entry in newest.shards if entry.folder}
+
+
+def test_a_deleted_document_is_in_no_reply_after_the_swap(tmp_path: Path) -> None:
+    settings = load_settings(
+        None, ["embedding.model=hash://32", "serve.poll_s=0.2", "serve.cpus_per_replica=0.2"], {}
+    )
+    editions = Editions(tmp_path, 8, settings)
+    editions.publish()
+    (gone, *_) = sorted(path.name for path in editions.corpus.iterdir())
+    with (
+        service(editions.index, settings) as served,
+        httpx.Client(base_url=f"http://127.0.0.1:{served.port}", timeout=30) as client,
+    ):
+        body = {"query": f"{gone} Orbis", "top_k": 1000, "min_index_gap": 1, "exact": True}
+        assert gone in _documents(client, body)
+        (editions.corpus / gone).unlink()
+        request = IndexRequest(str(editions.corpus), str(editions.index), settings)
+        index_corpus(request, InProcessExecutor(), lambda _line: None)
+        ends = time.monotonic() + 60
+        while client.get("/v1/index").json()["generation"] == 1 and time.monotonic() < ends:
+            assert gone in _documents(client, body) or _generation(client) == 2
+            time.sleep(0.1)
+        assert _generation(client) == 2
+        for more in ({}, {"filter": {"doc_id": gone}}, {"max_context_tokens": 2000}):
+            assert gone not in _documents(client, {**body, **more})
+
+
+def _documents(client: httpx.Client, body: dict[str, object]) -> set[str]:
+    reply = client.post("/v1/query", json=body).raise_for_status().json()
+    passages = (reply["context"] or {"passages": []})["passages"]
+    return {hit["doc_id"] for hit in [*reply["results"], *passages]}
+
+
+def _generation(client: httpx.Client) -> int:
+    return int(client.get("/v1/index").json()["generation"])
 
 
 def mapped_shards(service: int, index: Path) -> set[Path]:

@@ -137,7 +137,7 @@ def test_new_generations_are_seen_without_a_reload(index: Index, told: Told) -> 
 def test_nothing_new_is_said_after_a_while(
     index: Index, told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(coordinator_module, "_WAIT_S", 0.05)
+    monkeypatch.setattr(coordinator_module, "WAIT_S", 0.05)
 
     async def scenario(coordinator: GenerationCoordinator) -> None:
         first = await sync(coordinator, -1, ONE)

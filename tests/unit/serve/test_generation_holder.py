@@ -119,7 +119,7 @@ class Bench:
 @pytest.fixture(autouse=True)
 def _hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(generation_holder, "_PAUSE_S", 0.01)
-    monkeypatch.setattr(generation_holder, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(generation_holder, "PATIENCE_S", 0.05)
 
 
 def on(

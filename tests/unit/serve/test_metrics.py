@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scp_ray.serve import metrics as module
 from scp_ray.serve.metrics import Metrics, NoMetrics, ServeMetrics, kind_of
-from scp_ray.serve.models import LATE
+from scp_ray.serve.models import LATE, QUESTION, DegradedModel
 
 
 class Instrument:
@@ -51,6 +51,10 @@ class Instrument:
         self._tell(value, tags)
 
 
+def missing_group(reason: str) -> DegradedModel:
+    return DegradedModel(group="group-1", reason=reason)
+
+
 @pytest.fixture
 def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Instrument]]:
     """The instruments that ``ServeMetrics`` makes, by name."""
@@ -70,7 +74,8 @@ def test_each_event_has_its_metric(told: dict[str, Instrument]) -> None:
     metrics.call_done("group-1", "first_pass", 0.01, "late")
     metrics.call_size("group-1", "first_pass", 3)
     metrics.hedged("group-1")
-    metrics.answered(0.5, [LATE, "OSError: disk on fire"], num_gap_drops=7, num_deepenings=2)
+    missing = [missing_group(LATE), missing_group("OSError: disk on fire")]
+    metrics.answered(0.5, missing, num_gap_drops=7, num_deepenings=2)
     metrics.in_flight(4)
     metrics.waiting("group-1", 5)
     metrics.serving(17)
@@ -142,7 +147,7 @@ def test_labels_are_bounded_whatever_is_told(reasons: list[str], status: int) ->
         for kind in ("Counter", "Gauge", "Histogram"):
             patch.setattr(module, kind, Instrument)
         metrics = ServeMetrics()
-        metrics.answered(1.0, reasons, 0, 0)
+        metrics.answered(1.0, [missing_group(reason) for reason in reasons], 0, 0)
         metrics.request_done("/v1/query", status, 0.1)
     kinds = {labels["kind"] for _, labels in Instrument.made["scp_ray_degraded"].told}
     assert kinds <= {"late", "cut", "failed"}
@@ -151,9 +156,9 @@ def test_labels_are_bounded_whatever_is_told(reasons: list[str], status: int) ->
 
 
 def test_reasons_of_replies_have_their_kind() -> None:
-    assert kind_of(LATE) == "late"
-    assert kind_of("its vector is of its first 256 tokens of 300; all its words count") == "cut"
-    assert kind_of("OSError: disk on fire") == "failed"
+    assert kind_of(missing_group(LATE)) == "late"
+    assert kind_of(DegradedModel(group=QUESTION, reason="its vector is of a part")) == "cut"
+    assert kind_of(missing_group("OSError: disk on fire")) == "failed"
 
 
 def test_service_outside_of_ray_counts_nothing() -> None:
