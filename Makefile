@@ -34,6 +34,8 @@ bench: $(INSTALLED)  ## the benchmarks, and the README's table from their result
 	$(BIN)/python benchmarks/bench_reindex.py
 	$(BIN)/python benchmarks/bench_memory.py
 	$(BIN)/python benchmarks/bench_annotate.py
+	$(BIN)/python benchmarks/bench_swap.py
+	$(BIN)/python benchmarks/bench_faults.py
 	$(BIN)/python benchmarks/table.py --write README.md
 
 $(INSTALLED): requirements.lock pyproject.toml
