@@ -53,7 +53,7 @@ class JsonLines(logging.Formatter):
         line |= getattr(record, _FIELDS, {})
         if record.exc_info:
             # Not ``formatException``: it prints, and Serve's own print garbles that.
-            line["exception"] = "".join(traceback.format_exception(*record.exc_info))
+            line["exception"] = "".join(traceback.format_exception(*record.exc_info)).rstrip()
         return _JSON.encode(line)
 
 

@@ -11,6 +11,9 @@ from typing_extensions import override
 
 from scp_ray.errors import ClusterError, ConfigError
 
+# Longer than clients and proxies keep an idle connection: whoever closes it second loses a request.
+_KEEP_ALIVE_S = 75
+
 
 class _Server(uvicorn.Server):
     """A server that leaves the signals of its process to Ray."""
@@ -36,7 +39,12 @@ class Listener:
     def __init__(self, app: FastAPI, host: str, port: int) -> None:
         self._socket = bound_socket(host, port, is_shared=True)
         config = uvicorn.Config(
-            app, lifespan="off", log_config=None, access_log=False, server_header=False
+            app,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
         )
         self._server = _Server(config)
         self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
