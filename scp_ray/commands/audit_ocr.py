@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scp_ray.commands.terminal import ExitCode, show, show_json
+from scp_ray.commands.audit_results import publish
 from scp_ray.config import Settings
 
 HELP = "audit ratings of OCR results"
@@ -33,16 +33,6 @@ def run(args: argparse.Namespace, _settings: Settings) -> int:
     from scp_ray.evaluation.audits.ocr_audit import audit_ratings
     from scp_ray.evaluation.audits.ocr_report import report_ocr_audit
     from scp_ray.evaluation.audits.ratings import read_ratings
-    from scp_ray.evaluation.audits.results import figures, write_results
-    from scp_ray.evaluation.audits.summary import render_summary
 
     audit = audit_ratings(read_ratings(args.file))
-    values = figures("ocr", args.file.name, audit)
-    report = report_ocr_audit(audit, args.file.name)
-    if args.out is not None:
-        write_results(args.out, values, report)
-    if args.json:
-        show_json(values, indent=1)
-    else:
-        show(render_summary(report))
-    return ExitCode.DONE
+    return publish(args, "ocr", audit, report_ocr_audit(audit, args.file.name))

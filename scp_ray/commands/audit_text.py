@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from scp_ray.commands.terminal import ExitCode, show, show_json
+from scp_ray.commands.audit_results import publish
 from scp_ray.config import Settings
 
 HELP = "audit reviews of texts"
@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, _settings: Settings) -> int:
     """Run the command and return its exit code."""
-    from scp_ray.evaluation.audits.results import figures, write_results
     from scp_ray.evaluation.audits.reviews import check_spans, read_reviews
-    from scp_ray.evaluation.audits.summary import render_summary
     from scp_ray.evaluation.audits.text_audit import audit_reviews
     from scp_ray.evaluation.audits.text_report import report_text_audit
 
@@ -44,12 +42,4 @@ def run(args: argparse.Namespace, _settings: Settings) -> int:
 
         check_spans(reviews, document_lengths(args.index), args.index)
     audit = audit_reviews(reviews)
-    values = figures("text", args.file.name, audit)
-    report = report_text_audit(audit, args.file.name)
-    if args.out is not None:
-        write_results(args.out, values, report)
-    if args.json:
-        show_json(values, indent=1)
-    else:
-        show(render_summary(report))
-    return ExitCode.DONE
+    return publish(args, "text", audit, report_text_audit(audit, args.file.name))
