@@ -116,11 +116,8 @@ class AskedIndex:
         replies: dict[str, list[HitSpan]],
         contexts: dict[str, Context],
     ) -> Values:
-        outcomes = evaluate(asked, replies).outcomes
-        values = {
-            "hit@1": [float(outcome.is_hit(1)) for outcome in outcomes],
-            f"mrr@{CUTOFF}": [outcome.reciprocal_rank for outcome in outcomes],
-        }
+        found = evaluate(asked, replies).values()
+        values = {name: found[name] for name in ("hit@1", f"mrr@{CUTOFF}")}
         if contexts:
             evidence = evaluate_contexts(asked, contexts).outcomes
             values[f"evidence_recall@{self._budget}"] = [outcome.recall for outcome in evidence]

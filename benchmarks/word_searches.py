@@ -66,7 +66,10 @@ class WordSearches:
         self._theirs.save(theirs, show_progress=False)
         postings = read_postings(ours)
         self._ours = LexicalIndex(postings)
-        self._statistics = TermStatistics(sum_term_statistics([postings.terms]), config, stemmer)
+        terms = sum_term_statistics([postings.terms])
+        self._with_pairs = TermStatistics(terms, config, stemmer)
+        words_alone = config.model_copy(update={"pair_weight": 0.0})
+        self._statistics = TermStatistics(terms, words_alone, stemmer)
         self.figures: dict[str, Any] = {
             "num_chunks": len(chunks),
             "num_terms": postings.terms.table.num_rows,
@@ -100,6 +103,7 @@ class WordSearches:
                 "scores": _percentiles(times["scores"]),
                 "candidates": _percentiles(times["candidates"]),
             },
+            "with_pairs_ms": _percentiles(self._ask_with_pairs(questions)),
             "weigh_ms": _percentiles(self._weigh(questions)),
         }
 
@@ -116,6 +120,13 @@ class WordSearches:
                 message = f"other scores for {list(words.idf)}: {ours} and {theirs * factor}"
                 raise ValueError(message)
         return times
+
+    def _ask_with_pairs(self, questions: Sequence[str]) -> list[float]:
+        times: dict[str, list[float]] = {"ours": [], "scores": [], "candidates": []}
+        for question in questions:
+            if (words := self._with_pairs.weigh(question)).weights:
+                self._ask_ours(words, times)
+        return times["ours"]
 
     def _ask_ours(self, words: LexicalQuery, times: dict[str, list[float]]) -> Float64Array:
         started = time.perf_counter()

@@ -18,6 +18,7 @@ _COMMANDS = (
     "plan",
     "query",
     "evaluate",
+    "ablate",
     "audit",
     "serve",
     "generations",
@@ -71,6 +72,10 @@ def _add_command(
         for part, its_module in module.PARTS.items():
             _add_command(parts, part, its_module)
         return
+    _add_arguments(parser, module)
+
+
+def _add_arguments(parser: argparse.ArgumentParser, module: ModuleType) -> None:
     module.add_arguments(parser)
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as YAML")
     parser.add_argument(
@@ -86,7 +91,22 @@ def _add_command(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    args = build_parser().parse_args(argv)
+    return _run(build_parser().parse_args(argv))
+
+
+def run_job(module: ModuleType, prog: str, argv: Sequence[str]) -> int:
+    """Run a command that only a job has, and return its exit code."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description=module.DESCRIPTION,
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_arguments(parser, module)
+    return _run(parser.parse_args(argv, argparse.Namespace(command=prog)))
+
+
+def _run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     try:
         settings = load_settings(args.config, args.assignments)

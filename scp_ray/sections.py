@@ -220,10 +220,12 @@ class LexicalConfig(Section):
     Attributes:
         k1: How fast repeats of a term saturate.
         b: How much a chunk's length counts.
+        pair_weight: Weight of pairs of neighbouring words beside words; 0 = words alone.
     """
 
     k1: Annotated[float, Field(gt=0.0, le=10.0)] = 1.2
     b: Fraction = 0.75
+    pair_weight: Fraction = 1.0
 
 
 class RetrievalConfig(Section):
@@ -244,7 +246,7 @@ class RetrievalConfig(Section):
     top_k: Annotated[int, Field(ge=1, le=1000)] = 5
     min_index_gap: PositiveInt = 2
     position_weight: Fraction = 0.02
-    lexical_weight: Fraction = 0.5
+    lexical_weight: Fraction = 0.7
     first_pass_candidates: Annotated[int, Field(ge=1, le=1000)] = 20
     prior_temperature: Annotated[float, Field(gt=0.0)] = 0.05
     prior_gate: Fraction = 0.2

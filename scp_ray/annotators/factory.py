@@ -28,7 +28,17 @@ def annotator_revision(settings: Settings) -> str:
         return NONE_REVISION
     if name is AnnotatorName.HEURISTIC:
         return HEURISTIC_REVISION
-    llm = settings.llm
+    # The heuristic annotator writes what the model gives no usable answer for.
+    return f"{prompt_revision()} {HEURISTIC_REVISION} {served_model(settings)}"
+
+
+def served_model(settings: Settings) -> str:
+    """Name the language model of the settings; changes whenever it could answer otherwise.
+
+    Raises:
+        ConfigError: If none is named, or a server has no address.
+    """
+    name, llm = settings.chop.annotator, settings.llm
     if llm.model is None:
         message = f"chop.annotator {name} needs a language model; name it with llm.model"
         raise ConfigError(message)
@@ -38,8 +48,7 @@ def annotator_revision(settings: Settings) -> str:
     served = [name, llm.model, llm.revision or ""]
     if name is AnnotatorName.VLLM:
         served += [settings.vllm.dtype, settings.vllm.quantization or ""]
-    # The heuristic annotator writes what the model gives no usable answer for.
-    return f"{prompt_revision()} {HEURISTIC_REVISION} {' '.join(served)}"
+    return " ".join(served)
 
 
 def annotation_fingerprint(settings: Settings) -> str:
@@ -68,7 +77,7 @@ def make_annotator(
         return DirectAnnotator(HeuristicAnnotator(document_fallback=fallback).annotate)
     max_calls = settings.llm.max_calls
     return LlmAnnotator(
-        partial(_generator, settings, num_actors),
+        partial(make_generator, settings, num_actors),
         open_cache(annotation_fingerprint(settings)),
         lookahead=settings.llm.lookahead,
         document_fallback=fallback,
@@ -76,7 +85,19 @@ def make_annotator(
     )
 
 
-def _generator(settings: Settings, num_actors: int) -> TextGenerator:
+def make_generator(settings: Settings, num_actors: int = 1) -> TextGenerator:
+    """Return the language model of the annotator that the settings name; starts an engine.
+
+    Called on the event loop of the calls that follow.
+
+    Args:
+        settings: Name ``vllm`` or ``openai`` as annotator.
+        num_actors: Generators that share a server's limits evenly.
+
+    Raises:
+        ConfigError: If the model cannot be had as the settings say.
+        GenerationError: If an engine does not start.
+    """
     if settings.chop.annotator is AnnotatorName.VLLM:
         return VllmGenerator(settings.llm, settings.vllm)
     key = openai_api_key(settings.openai.api_key_file)

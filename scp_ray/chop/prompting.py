@@ -68,9 +68,9 @@ def continuity_request(chunk: str, next_chunk: str) -> GenerationRequest:
     """Ask whether ``next_chunk`` goes on with the product of ``chunk``; what both hold is once."""
     shared = shared_characters(chunk, next_chunk)
     parts = [
-        _quoted("first", chunk[: len(chunk) - shared]),
-        _quoted("shared", next_chunk[:shared]) if shared else "",
-        _quoted("second", next_chunk[shared:]),
+        quoted("first", chunk[: len(chunk) - shared]),
+        quoted("shared", next_chunk[:shared]) if shared else "",
+        quoted("second", next_chunk[shared:]),
         "Answer:",
     ]
     return GenerationRequest(
@@ -83,7 +83,7 @@ def continuity_request(chunk: str, next_chunk: str) -> GenerationRequest:
 
 def extraction_request(chunk: str) -> GenerationRequest:
     """Ask for the CNM of a chunk."""
-    content = f"{_quoted('passage', chunk)}\nAnswer:"
+    content = f"{quoted('passage', chunk)}\nAnswer:"
     instructions = _instructions(_EXTRACTION_FILE)
     return GenerationRequest(instructions, content, _CNM_TOKENS, json_schema=CNM_SCHEMA)
 
@@ -102,15 +102,15 @@ def parse_decision(text: str) -> bool:
     return word == CONTINUES
 
 
-@cache
-def _instructions(name: str) -> str:
-    return files("scp_ray.chop").joinpath("prompts", name).read_text(encoding="utf-8")
-
-
-def _quoted(tag: str, text: str) -> str:
+def quoted(tag: str, text: str) -> str:
     """Quote a text; what could close the quotation, or a turn of the model's chat, is no mark."""
     harmless = _MARKS.sub(lambda mark: _HARMLESS[mark[0]], _shortened(text))
     return f"<{tag}>{harmless}</{tag}>"
+
+
+@cache
+def _instructions(name: str) -> str:
+    return files("scp_ray.chop").joinpath("prompts", name).read_text(encoding="utf-8")
 
 
 def _shortened(text: str) -> str:

@@ -7,8 +7,8 @@ from scp_ray.commands.terminal import ExitCode, show, show_json
 
 if TYPE_CHECKING:
     from scp_ray.evaluation.audits.ocr_audit import OcrAudit
-    from scp_ray.evaluation.audits.report import Report
     from scp_ray.evaluation.audits.text_audit import TextAudit
+    from scp_ray.evaluation.pages.report import Report
 
 
 def publish(
@@ -16,7 +16,7 @@ def publish(
 ) -> int:
     """Write and print an audit as ``--out`` and ``--json`` ask, and return the exit code."""
     from scp_ray.evaluation.audits.results import figures, write_results
-    from scp_ray.evaluation.audits.summary import render_summary
+    from scp_ray.evaluation.pages.summary import render_summary
 
     values = figures(kind, args.file.name, audit)
     if args.out is not None:

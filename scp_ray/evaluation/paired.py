@@ -1,19 +1,13 @@
 """How much better one system is than another on the same questions, and how sure that is. Pure."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-NUM_RESAMPLES: Final = 10_000
-
-_PERCENTILES: Final = (2.5, 97.5)
-# Drawn at once, so that many questions need no more memory than few.
-_DRAWN: Final = 2**21
+from scp_ray.evaluation.bootstrap import mean_interval
+from scp_ray.protocols import Float64Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +55,15 @@ def paired_difference(
         McNemar's exact test.
     """
     differences = np.asarray(system, dtype=np.float64) - _checked(base, system)
-    low, high = np.percentile(_resampled_means(differences, seed), _PERCENTILES).tolist()
+    interval = mean_interval(differences.tolist(), seed=seed)
     num_better, num_worse = int((differences > 0).sum()), int((differences < 0).sum())
-    mean = math.fsum(differences.tolist()) / len(differences)
     return PairedDifference(
-        mean, low, high, num_better, num_worse, sign_test(num_better, num_worse)
+        interval.point,
+        interval.low,
+        interval.high,
+        num_better,
+        num_worse,
+        sign_test(num_better, num_worse),
     )
 
 
@@ -79,7 +77,7 @@ def sign_test(num_better: int, num_worse: int) -> float:
     return min(1.0, float(Fraction(2 * num_uneven, 2**num_changed)))
 
 
-def _checked(base: Sequence[float], system: Sequence[float]) -> npt.NDArray[np.float64]:
+def _checked(base: Sequence[float], system: Sequence[float]) -> Float64Array:
     if not base or len(base) != len(system):
         message = f"expected as many values of both systems, not {len(base)} and {len(system)}"
         raise ValueError(message)
@@ -87,17 +85,3 @@ def _checked(base: Sequence[float], system: Sequence[float]) -> npt.NDArray[np.f
         message = "values must be finite"
         raise ValueError(message)
     return np.asarray(base, dtype=np.float64)
-
-
-def _resampled_means(differences: npt.NDArray[np.float64], seed: int) -> npt.NDArray[np.float64]:
-    generator, num_questions = np.random.default_rng(seed), len(differences)
-    num_at_once = max(1, _DRAWN // num_questions)
-    means = [
-        differences[
-            generator.integers(
-                num_questions, size=(min(num_at_once, NUM_RESAMPLES - done), num_questions)
-            )
-        ].mean(axis=1)
-        for done in range(0, NUM_RESAMPLES, num_at_once)
-    ]
-    return np.concatenate(means)

@@ -1,10 +1,13 @@
 """Reads query files: JSONL rows ``{query_id, query, relevant: [{doc_id, char_start, char_end}]}``.
 
-Further keys are ignored, and so are blank lines. ``docs/data-formats.md`` describes the format.
+A row may have a reference ``answer``. Further keys are ignored, and so are blank lines.
+``docs/data-formats.md`` describes the format.
 """
 
+import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -22,11 +25,15 @@ class Query:
         query_id: Unique in its file.
         query: The question.
         relevant: Evidence; empty where nobody has marked it.
+        where: File and line, for messages.
+        answer: A reference answer; None where the row has none, or a blank one.
     """
 
     query_id: str
     query: str
     relevant: tuple[RelevantSpan, ...]
+    where: str = field(default="", compare=False)
+    answer: str | None = None
 
 
 def read_queries(path: Path) -> list[Query]:
@@ -41,7 +48,7 @@ def read_queries(path: Path) -> list[Query]:
         if not line.strip():
             continue
         try:
-            query = _parse_query(line)
+            query = replace(_parse_query(line), where=f"{path}, line {number}")
             if query.query_id in queries:
                 _refuse(f"query_id {query.query_id!r} was used before")
         except QueriesFormatError as error:
@@ -51,6 +58,48 @@ def read_queries(path: Path) -> list[Query]:
     if not queries:
         _refuse(f"{path}: no query in this file")
     return list(queries.values())
+
+
+def check_spans(queries: Sequence[Query], num_characters: Mapping[str, int], index: str) -> None:
+    """Check that every question has evidence, and that it lies in the documents of the index.
+
+    Args:
+        queries: Questions of a file.
+        num_characters: Length of each document's text by doc_id.
+        index: The index, for messages.
+
+    Raises:
+        QueriesFormatError: If a question has no relevant span, or one with an unknown doc_id or
+            outside the text; the line is named.
+    """
+    for query in queries:
+        if not query.relevant:
+            _refuse(f"{query.where}: {query.query_id!r} has no relevant span to score by")
+        for place, span in enumerate(query.relevant):
+            where = f"{query.where}: relevant[{place}]"
+            if span.doc_id not in num_characters:
+                _refuse(f"{where}: doc_id {span.doc_id!r} is not in {index}")
+            if span.char_end > num_characters[span.doc_id]:
+                _refuse(
+                    f"{where}: the span {span.char_start}-{span.char_end} is outside the text of "
+                    f"{span.doc_id!r}, which has {num_characters[span.doc_id]} characters"
+                )
+
+
+def fingerprint(queries: Sequence[Query]) -> str:
+    """Return the SHA-256 of questions and evidence, as hexadecimal digits.
+
+    It depends on their order, and not on how the file is laid out or on further keys.
+    """
+    rows = [
+        [
+            query.query_id,
+            query.query,
+            [[s.doc_id, s.char_start, s.char_end] for s in query.relevant],
+        ]
+        for query in queries
+    ]
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -76,7 +125,14 @@ def _parse_query(line: str) -> Query:
         query_id,
         query,
         tuple(_parse_span(span, f"relevant[{index}]") for index, span in enumerate(spans)),
+        answer=_answer(row),
     )
+
+
+def _answer(row: dict[str, Any]) -> str | None:
+    if row.get("answer") is None:
+        return None
+    return str(_field(row, "answer", str, "row")).strip() or None
 
 
 def _parse_span(span: object, where: str) -> RelevantSpan:

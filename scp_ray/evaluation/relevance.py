@@ -29,7 +29,11 @@ def covers(hit: HitSpan, span: RelevantSpan) -> bool:
     """Return whether ``hit`` shares half of ``span``'s characters, or 100, whichever is less."""
     if hit.doc_id != span.doc_id:
         return False
-    num_shared = min(hit.char_end, span.char_end) - max(hit.char_start, span.char_start)
+    return is_enough(min(hit.char_end, span.char_end) - max(hit.char_start, span.char_start), span)
+
+
+def is_enough(num_shared: int, span: RelevantSpan) -> bool:
+    """Return whether so many characters are half of ``span``, or 100, whichever is less."""
     num_characters = span.char_end - span.char_start
     return num_shared >= min(_ENOUGH_CHARACTERS, num_characters * _ENOUGH_SHARE)
 

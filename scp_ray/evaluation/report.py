@@ -1,12 +1,18 @@
-"""Shows evaluation reports of several systems side by side, as text and as JSON."""
+"""Names and rounds the figures of evaluation reports, ready for JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from scp_ray.evaluation.evidence import EvidenceReport
-from scp_ray.evaluation.metrics import CUTOFF, HIT_RANKS, EvaluationReport
+from scp_ray.evaluation.metrics import EvaluationReport
+from scp_ray.evaluation.pairing import mean
 
 Figures: TypeAlias = dict[str, int | float]
+
+LESS_IS_BETTER: Final = ("redundancy@", "context_redundancy", "context_tokens")
+"""How the names of metrics begin of which less is better."""
+NEITHER_IS_BETTER: Final = ("documents@", "context_documents")
+"""How the names of metrics begin that say how answers are, and not how good."""
 
 _DIGITS: Final = 4
 
@@ -14,40 +20,30 @@ _DIGITS: Final = 4
 def figures(report: EvaluationReport) -> Figures:
     """Return the metrics of one system by name, JSON-ready, rounded to four digits.
 
-    The names are ``n`` (questions), ``hit@1``, ``hit@3``, ``hit@5``, ``hit@10``, ``mrr@10``,
-    ``ndcg@10`` and ``doc@1``.
+    The names are ``n`` (questions) and those of ``scp_ray.evaluation.metrics``.
     """
-    metrics = {
-        **{f"hit@{k}": report.hit_at(k) for k in HIT_RANKS},
-        f"mrr@{CUTOFF}": report.mrr,
-        f"ndcg@{CUTOFF}": report.ndcg,
-        "doc@1": report.document_at_1,
-    }
-    rounded = {name: round(value, _DIGITS) for name, value in metrics.items()}
-    return {"n": len(report.outcomes), **rounded}
+    return {"n": len(report.outcomes), **_rounded_means(report.values())}
 
 
 def evidence_figures(report: EvidenceReport, budget: int) -> Figures:
     """Return the measures of contexts of at most ``budget`` tokens by name, as ``figures`` does.
 
-    The names are ``evidence_recall@<budget>``, ``evidence_precision@<budget>`` and
-    ``context_tokens``.
+    The names are those of ``at_budget``.
+    """
+    rounded = _rounded_means(at_budget(report, budget))
+    return {**rounded, "context_tokens": round(report.num_tokens, 1)}
+
+
+def at_budget(report: EvidenceReport, budget: int) -> dict[str, list[float]]:
+    """Return what each question counts, with the budget in the names: ``evidence_recall@1000``.
+
+    The names are those of ``scp_ray.evaluation.evidence``; those of evidence say the budget.
     """
     return {
-        f"evidence_recall@{budget}": round(report.recall, _DIGITS),
-        f"evidence_precision@{budget}": round(report.precision, _DIGITS),
-        "context_tokens": round(report.num_tokens, 1),
+        f"{name}@{budget}" if name.startswith("evidence_") else name: values
+        for name, values in report.values().items()
     }
 
 
-def render_table(reports: Mapping[str, EvaluationReport]) -> str:
-    """Return a text table with a row for each named system and a column for each metric."""
-    rows = {name: figures(report) for name, report in reports.items()}
-    columns = next(iter(rows.values()))
-    width = max(len(name) for name in ["system", *rows])
-    head = ["system".ljust(width), *(f"{column:>8}" for column in columns)]
-    lines = [" ".join(head)]
-    for name, row in rows.items():
-        cells = [f"{value:>8.{_DIGITS}f}" for key, value in row.items() if key != "n"]
-        lines.append(" ".join([name.ljust(width), f"{row['n']:>8}", *cells]))
-    return "\n".join(lines)
+def _rounded_means(values: Mapping[str, Sequence[float]]) -> Figures:
+    return {name: round(mean(column), _DIGITS) for name, column in values.items()}

@@ -114,19 +114,19 @@ class LexicalIndex:
     def scores(self, words: LexicalQuery) -> Float64Array:
         """Return BM25 over its bound of every row, in [0, 1], shape (num_chunks,)."""
         scores = np.zeros(self.num_chunks)
-        if not words.idf:
+        if not words.weights:
             return scores
         norms = self._length_norms(words)
-        for term, idf in words.idf.items():
+        for term, weight in words.weights.items():
             place = self._terms.find(term)
             if place is not None:
-                self._add(place, idf, words, norms, scores)
+                self._add(place, weight, words, norms, scores)
         return scores
 
     def _add(
         self,
         place: int,
-        idf: float,
+        weight: float,
         words: LexicalQuery,
         norms: Float64Array,
         scores: Float64Array,
@@ -136,13 +136,13 @@ class LexicalIndex:
             counts = self._postings.dense[dense_row]
             for block in range(0, self.num_chunks, _BLOCK_ROWS):
                 part = slice(block, block + _BLOCK_ROWS)
-                scores[part] += term_scores(counts[part], norms[part], idf, words)
+                scores[part] += term_scores(counts[part], norms[part], weight, words)
             return
         start = int(self._layout.start[place])
         part = slice(start, start + int(self._frequencies[place]))
         rows = self._postings.rows[part].astype(np.intp)
         counts = self._postings.counts[part]
-        np.add.at(scores, rows, term_scores(counts, norms.take(rows), idf, words))
+        np.add.at(scores, rows, term_scores(counts, norms.take(rows), weight, words))
 
     def _length_norms(self, words: LexicalQuery) -> Float64Array:
         """Return the norms of all rows; they stay the same while a generation is served."""

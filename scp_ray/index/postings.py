@@ -1,5 +1,6 @@
 """Inverts the chunks of a shard: for each term the rows that hold it, and how often.
 
+The terms are the words of a chunk and the pairs of neighbouring words (``retrieval.pairs``).
 A term that many rows hold has a count for every row of the shard, in row order, and no list of
 rows: that takes less room and is added up faster.
 """
@@ -14,10 +15,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from scp_ray import schema
+from scp_ray.index.pair_counts import PairCounter
 from scp_ray.index.term_table import Collection, TermTable
 from scp_ray.protocols import Int64Array
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.bm25 import MOST_COUNTED
+from scp_ray.retrieval.pairs import pair_term
 from scp_ray.retrieval.terms import TERMS_REVISION, terms_of
 
 # A posting takes a row number of four bytes and a count of one, a dense count one byte a row.
@@ -35,7 +38,7 @@ class Postings(NamedTuple):
         rows: Rows of the terms that are not dense, term after term, ascending within a term, int32.
         counts: Occurrences in each of these rows, at most 255, uint8.
         dense: Occurrences of each dense term in every row, shape (num_dense, num_chunks), uint8.
-        lengths: Terms of each row, repeats counted, int32, shape (num_chunks,).
+        lengths: Words of each row, repeats counted, int32, shape (num_chunks,).
     """
 
     terms: TermTable
@@ -73,28 +76,36 @@ def invert(chunks: Iterable[Sequence[str]]) -> Postings:
     """Invert the terms of chunks, one chunk a row, as ``terms_of`` gives them."""
     vocabulary: dict[str, int] = {}
     terms, counts, distinct, lengths = array("i"), array("B"), array("i"), array("i")
+    pairs = PairCounter()
     for found in chunks:
-        counted = Counter(found)
-        terms.extend([vocabulary.setdefault(term, len(vocabulary)) for term in counted])
+        words = [vocabulary.setdefault(term, len(vocabulary)) for term in found]
+        counted = Counter(words)
+        terms.extend(counted)
         counts.extend([min(count, MOST_COUNTED) for count in counted.values()])
         distinct.append(len(counted))
         lengths.append(len(found))
+        pairs.add(words, vocabulary)
+    counted_pairs = pairs.finish(vocabulary)
+    numbers, pair_places = np.unique(counted_pairs.pairs, return_inverse=True)
     ordered = sorted(vocabulary, key=str.encode)
     rank = np.empty(len(ordered), dtype=np.int32)
-    rank[[vocabulary[term] for term in ordered]] = np.arange(len(ordered))
+    rank[[vocabulary[term] for term in ordered]] = np.arange(len(numbers), len(numbers) + len(rank))
+    rows = np.repeat(np.arange(len(lengths), dtype=np.int32), distinct)
     occurrences = _Occurrences(
-        rank[np.asarray(terms, dtype=np.int32)],
-        np.asarray(counts, dtype=np.uint8),
-        np.repeat(np.arange(len(lengths), dtype=np.int32), distinct),
+        np.concatenate([rank[np.asarray(terms, dtype=np.int32)], pair_places.astype(np.int32)]),
+        np.concatenate([np.asarray(counts, dtype=np.uint8), counted_pairs.counts]),
+        np.concatenate([rows, counted_pairs.rows]),
     )
     collection = Collection(
         terms_revision=TERMS_REVISION, num_chunks=len(lengths), num_terms=sum(lengths)
     )
-    return _laid_out(ordered, occurrences, np.asarray(lengths, dtype=np.int32), collection)
+    # A pair begins with a space, so all pairs are before all words.
+    sorted_terms = [*map(pair_term, numbers.tolist()), *ordered]
+    return _laid_out(sorted_terms, occurrences, np.asarray(lengths, dtype=np.int32), collection)
 
 
 class _Occurrences(NamedTuple):
-    """One entry for each row and each of its distinct terms, in row order."""
+    """One entry for each row and each of its distinct terms; those of a term in row order."""
 
     terms: Integers
     counts: Counts

@@ -1,6 +1,6 @@
 """Term statistics of a generation: in how many chunks of all shards each term occurs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ from scp_ray.errors import IndexFormatError
 from scp_ray.index.columns import integers
 from scp_ray.index.term_table import Collection, SortedTerms, TermTable, read_term_table
 from scp_ray.records import Stemmer
-from scp_ray.retrieval.bm25 import LexicalQuery, inverse_document_frequency
+from scp_ray.retrieval.bm25 import CollectionSize, LexicalQuery, weigh_question
 from scp_ray.retrieval.terms import TERMS_REVISION, terms_of
 from scp_ray.sections import LexicalConfig
 
@@ -68,7 +68,7 @@ class TermStatistics:
 
     Args:
         terms: ``schema.TERMS``, sorted.
-        config: Gives ``k1`` and ``b``.
+        config: Gives ``k1``, ``b`` and ``pair_weight``.
         stemmer: What the terms were made with.
     """
 
@@ -89,21 +89,12 @@ class TermStatistics:
         return cls(read_term_table(path), config, stemmer)
 
     def weigh(self, question: str) -> LexicalQuery:
-        """Return the known words of a question with their weights; there may be none."""
-        terms = list(dict.fromkeys(terms_of(question, self._stemmer)))
-        idf = dict(self._weights(terms))
-        collection = self._collection
-        return LexicalQuery(
-            idf,
-            mean_length=collection.num_terms / max(collection.num_chunks, 1),
-            k1=self._config.k1,
-            b=self._config.b,
-            num_unknown=len(terms) - len(idf),
+        """Return the known words and pairs of a question with their weights; may be none."""
+        size = CollectionSize(self._collection.num_chunks, self._collection.num_terms)
+        return weigh_question(
+            terms_of(question, self._stemmer), self._frequency_of, size, self._config
         )
 
-    def _weights(self, terms: Iterable[str]) -> Iterator[tuple[str, float]]:
-        for term in terms:
-            place = self._terms.find(term)
-            if place is not None:
-                frequency = int(self._frequencies[place])
-                yield term, inverse_document_frequency(frequency, self._collection.num_chunks)
+    def _frequency_of(self, term: str) -> int:
+        place = self._terms.find(term)
+        return 0 if place is None else int(self._frequencies[place])

@@ -1,17 +1,19 @@
 """BM25 with statistics of the whole generation: the words of a question, and how a term weighs.
 
-What a term counts for depends on the generation and not on the shard, so a chunk has the same
-lexical score wherever it lies.
+Pairs of neighbouring words (``pairs``) are terms as words are. What a term counts for depends on
+the generation and not on the shard, so a chunk has the same lexical score wherever it lies.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from scp_ray.protocols import Float64Array
+from scp_ray.retrieval.pairs import pairs_of
+from scp_ray.sections import LexicalConfig
 
 # More occurrences of a term in one chunk count as this many: one byte holds them, and BM25 has
 # saturated long before.
@@ -29,6 +31,9 @@ class LexicalQuery:
         k1: Saturation of repeats, > 0.
         b: Weight of a chunk's length, in [0, 1].
         num_unknown: Distinct terms of the question that the generation does not know.
+        pairs: Weight of each distinct pair of neighbouring words, > 0, by its term; those that the
+            generation does not know are left out.
+        weights: ``idf``, then ``pairs``.
         bound: More than BM25 can give to any chunk: every term of the question, repeated for ever.
     """
 
@@ -37,11 +42,67 @@ class LexicalQuery:
     k1: float
     b: float
     num_unknown: int = 0
+    pairs: Mapping[str, float] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(init=False)
     bound: float = field(init=False)
 
     def __post_init__(self) -> None:
-        bound = math.fsum(self.idf.values()) * (self.k1 + 1.0)
-        object.__setattr__(self, "bound", bound)
+        weights = {**self.idf, **self.pairs}
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "bound", math.fsum(weights.values()) * (self.k1 + 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSize:
+    """How much text a generation has.
+
+    Attributes:
+        num_chunks: Its chunks.
+        num_terms: Words of all of them, repeats counted.
+    """
+
+    num_chunks: int
+    num_terms: int
+
+
+def weigh_question(
+    terms: Sequence[str],
+    frequency_of: Callable[[str], int],
+    size: CollectionSize,
+    config: LexicalConfig,
+) -> LexicalQuery:
+    """Weigh the words of a question, and the pairs that they make.
+
+    Args:
+        terms: As ``terms_of`` gives them for the question.
+        frequency_of: In how many chunks of the generation a term occurs; 0 = it does not know it.
+        size: Of the generation.
+        config: Gives ``k1``, ``b`` and ``pair_weight``.
+
+    Returns:
+        Every known term once, in the order of the question. Pairs are weighed as words are, times
+        ``pair_weight``; one of an unknown word is not looked for.
+    """
+
+    def weigh(term: str) -> float:
+        frequency = frequency_of(term)
+        return inverse_document_frequency(frequency, size.num_chunks) if frequency else 0.0
+
+    distinct = list(dict.fromkeys(terms))
+    idf = {term: weight for term in distinct if (weight := weigh(term))}
+    pairs = pairs_of(terms) if config.pair_weight else []
+    return LexicalQuery(
+        idf,
+        mean_length=size.num_terms / max(size.num_chunks, 1),
+        k1=config.k1,
+        b=config.b,
+        num_unknown=len(distinct) - len(idf),
+        pairs={
+            pair: config.pair_weight * weight
+            for first, second, pair in pairs
+            if first in idf and second in idf and (weight := weigh(pair))
+        },
+    )
 
 
 def inverse_document_frequency(chunk_frequency: int, num_chunks: int) -> float:

@@ -70,7 +70,7 @@ class ShardSearcher(Protocol):
     def lexical_scores(self, words: LexicalQuery) -> Float64Array:
         """Return BM25 over its bound of every row, in [0, 1], shape (num_chunks,).
 
-        The terms are added up in the order of ``words.idf``, as ``bm25.term_scores`` has them.
+        The terms are added up in the order of ``words.weights``, as ``bm25.term_scores`` has them.
         """
         ...
 

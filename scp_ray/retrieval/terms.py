@@ -9,8 +9,8 @@ import regex
 
 from scp_ray.records import Stemmer
 
-TERMS_REVISION = "words-1"
-"""Changes whenever the same text could give other terms."""
+TERMS_REVISION = "words-2"
+"""Changes whenever the same text could give other terms, or other pairs of them."""
 
 MAX_TERM_CHARACTERS = 64
 """Longer terms are cut, so that a blob of letters is no more than one odd word."""

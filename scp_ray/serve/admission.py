@@ -1,9 +1,12 @@
-"""How many questions one front answers at once."""
+"""How many questions one front answers at once, and how it takes no more."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from scp_ray.errors import ConfigError, OverloadedError
+from scp_ray.errors import ConfigError, NotReadyError, OverloadedError
+
+_ENDING = "the service is stopping"
 
 
 class Admission:
@@ -18,6 +21,9 @@ class Admission:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._in_flight = 0
+        self._is_ending = False
+        self._is_closed = False
+        self._changed = asyncio.Event()
 
     @property
     def in_flight(self) -> int:
@@ -31,7 +37,10 @@ class Admission:
         Raises:
             ConfigError: If there are more questions than places: they would never fit.
             OverloadedError: If they do not fit now.
+            NotReadyError: If no more are taken.
         """
+        if self._is_closed:
+            raise NotReadyError(_ENDING)
         if num_questions > self.limit:
             message = f"{num_questions} questions at once; at most {self.limit} are taken"
             raise ConfigError(message)
@@ -46,3 +55,27 @@ class Admission:
             yield
         finally:
             self._in_flight -= num_questions
+            self._changed.set()
+
+    def require_ready(self) -> None:
+        """Look whether questions should come here.
+
+        Raises:
+            NotReadyError: If soon no more are taken.
+        """
+        if self._is_ending:
+            raise NotReadyError(_ENDING)
+
+    async def end(self, notice_s: float) -> None:
+        """Be not ready, take no more questions after a while, and wait for those that are held.
+
+        Args:
+            notice_s: Seconds in which questions are still taken, so that who looks whether this
+                front is ready can stop sending them before they are refused.
+        """
+        self._is_ending = True
+        await asyncio.sleep(notice_s)
+        self._is_closed = True
+        while self._in_flight:
+            self._changed.clear()
+            await self._changed.wait()

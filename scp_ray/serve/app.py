@@ -22,7 +22,7 @@ from scp_ray.serve.tokens import require_tokens_or_loopback
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import GenerationEntry, read_state
 
-_ENCODER, _COORDINATOR = "encoder", "coordinator"
+COORDINATOR, _ENCODER = "coordinator", "encoder"
 _MANY = 10_000  # requests; what bounds the work is ``serve.max_in_flight``
 
 
@@ -68,7 +68,7 @@ def plan_service(args: ServeArgs, *, is_direct: bool) -> ServicePlan:
         is_direct: Whether fronts listen themselves, if the settings leave that open.
 
     Raises:
-        ConfigError: If a setting is wrong, or there is no index.
+        ConfigError: If a setting is wrong or would have no effect, or there is no index.
         IndexFormatError: If this version cannot read it.
     """
     settings = settings_from_tree(args.settings)
@@ -84,6 +84,12 @@ def plan_service(args: ServeArgs, *, is_direct: bool) -> ServicePlan:
     if len(shard_map.groups) > 1:  # else every front holds all shards
         names = map(group_name, range(len(shard_map.groups)))
         num_replicas |= dict.fromkeys(names, config.replicas_per_group)
+    elif config.replicas_per_group > 1:
+        message = (
+            f"serve.replicas_per_group is {config.replicas_per_group}, and there are no groups: "
+            "every front holds all shards; set serve.num_fronts instead"
+        )
+        raise ConfigError(message)
     if config.num_encoders:
         num_replicas[_ENCODER] = config.num_encoders
     if config.http_server is not HttpServer.AUTO:
@@ -101,7 +107,7 @@ def app_of(plan: ServicePlan) -> Application:
     """Return the application of a plan."""
     served, num_replicas = plan.served, plan.num_replicas
     cpus = served.settings.serve.cpus_per_replica
-    coordinator = _deployment(GenerationCoordinator, _COORDINATOR, 1, cpus=0.0).bind(
+    coordinator = _deployment(GenerationCoordinator, COORDINATOR, 1, cpus=0.0).bind(
         served.index, plan.first, served.settings, num_replicas
     )
 

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, FastAPI, Header, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
 from starlette.middleware import Middleware
 
 from scp_ray import __version__
@@ -36,6 +37,7 @@ from scp_ray.serve.models import (
     BatchReply,
     BatchRequest,
     IndexInfo,
+    MalformedQuestion,
     QueryReply,
     QueryRequest,
 )
@@ -47,8 +49,18 @@ from scp_ray.serve.tokens import TokenFile
 
 MAX_DEADLINE_MS = 600_000
 
+
+def _in_one_sentence(value: object, parse: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return parse(value)
+    except ValidationError:
+        kind, message = "deadline", "expected a whole number of milliseconds from 1 to {most}"
+        raise PydanticCustomError(kind, message, {"most": MAX_DEADLINE_MS}) from None
+
+
 DeadlineHeader = Annotated[
     Annotated[int, Field(ge=1, le=MAX_DEADLINE_MS)] | SkipJsonSchema[None],
+    WrapValidator(_in_one_sentence),
     Header(
         alias="X-Deadline-Ms",
         description="Milliseconds in which the answer is wanted; the smaller of this and "
@@ -156,7 +168,11 @@ class _Endpoints:
             outcomes = await asyncio.gather(*answers, return_exceptions=True)
         return _json(BatchReply(items=[_item(outcome) for outcome in outcomes]))
 
-    async def _answer(self, request: QueryRequest, deadline_ms: int | None) -> QueryReply:
+    async def _answer(
+        self, request: QueryRequest | MalformedQuestion, deadline_ms: int | None
+    ) -> QueryReply:
+        if isinstance(request, MalformedQuestion):
+            raise request.error
         refuse_beyond_limits(request, self._limits)
         if deadline_ms is not None and deadline_ms < (request.deadline_ms or MAX_DEADLINE_MS + 1):
             request = request.model_copy(update={"deadline_ms": deadline_ms})
@@ -176,8 +192,8 @@ class _Endpoints:
         return {"status": "ok"}
 
     async def readyz(self) -> dict[str, str]:
-        """Say whether questions can be answered; 503 until then."""
-        self._service.about()
+        """Say whether questions should come here; 503 until they can, and when they soon cannot."""
+        self._admission.require_ready()
         await self._canary.check()
         return {"status": "ready"}
 

@@ -1,14 +1,14 @@
 """Asks an index every question of a query file and scores what comes back."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from scp_ray.evaluation.evidence import EvidenceReport, evaluate_contexts
 from scp_ray.evaluation.metrics import CUTOFF, EvaluationReport, evaluate
 from scp_ray.evaluation.queries import Query
-from scp_ray.evaluation.relevance import HitSpan
+from scp_ray.evaluation.runs.record import AskedQuestion, FoundChunk
 from scp_ray.retrieval.context import Context, Passage
-from scp_ray.serve.models import ContextModel, QueryReply, QueryRequest
+from scp_ray.serve.models import ContextModel, QueryReply, QueryRequest, ResultModel
 from scp_ray.serve.searcher import LocalSearcher
 
 _PROGRESS_EVERY = 50
@@ -20,10 +20,12 @@ class Measured(NamedTuple):
     Attributes:
         ranking: Metrics of the results, ten a question.
         evidence: What the contexts held; None without a budget.
+        asked: Every question with its results, in the order of the file.
     """
 
     ranking: EvaluationReport
     evidence: EvidenceReport | None
+    asked: tuple[AskedQuestion, ...]
 
 
 def measure_searcher(
@@ -32,6 +34,7 @@ def measure_searcher(
     progress: Callable[[str], None],
     *,
     budget: int = 0,
+    changes: Mapping[str, float] | None = None,
 ) -> Measured:
     """Ask every question for ten results, and for a context where there is a budget.
 
@@ -40,27 +43,60 @@ def measure_searcher(
         queries: Questions with their evidence.
         progress: Told a line every fifty questions.
         budget: Most tokens of a context; 0 = no contexts.
+        changes: Settings of each question that are not as in the searcher's settings, by their
+            names in ``QueryRequest``.
 
     Raises:
         QueriesFormatError: If a question has no evidence.
         ConfigError: If a question cannot be asked of this index.
     """
-    replies: dict[str, QueryReply] = {}
+    asked: list[AskedQuestion] = []
+    contexts: dict[str, Context] = {}
     for number, query in enumerate(queries, 1):
         request = QueryRequest.checked(
-            {"query": query.query, "top_k": CUTOFF, "max_context_tokens": budget}
+            {
+                "query": query.query,
+                "top_k": CUTOFF,
+                "max_context_tokens": budget,
+                **(changes or {}),
+            }
         )
-        replies[query.query_id] = searcher.answer(request)
+        reply = searcher.answer(request)
+        asked.append(_asked(query, reply))
+        if reply.context is not None:
+            contexts[query.query_id] = _context(reply.context)
         if number % _PROGRESS_EVERY == 0:
             progress(f"asked {number}/{len(queries)} questions")
-    spans = {name: _spans(reply) for name, reply in replies.items()}
-    contexts = {name: _context(reply.context) for name, reply in replies.items() if reply.context}
+    spans = {one.query.query_id: [found.span for found in one.results] for one in asked}
     evidence = evaluate_contexts(queries, contexts) if budget else None
-    return Measured(evaluate(queries, spans), evidence)
+    return Measured(evaluate(queries, spans), evidence, tuple(asked))
 
 
-def _spans(reply: QueryReply) -> list[HitSpan]:
-    return [HitSpan(result.doc_id, result.char_start, result.char_end) for result in reply.results]
+def found_chunk(result: ResultModel) -> FoundChunk:
+    """Return a result as evaluations record it."""
+    return FoundChunk(
+        result.doc_id,
+        result.chunk_index,
+        result.char_start,
+        result.char_end,
+        result.position,
+        result.score,
+        result.semantic_score,
+        result.lexical_score,
+        result.position_score,
+    )
+
+
+def _asked(query: Query, reply: QueryReply) -> AskedQuestion:
+    return AskedQuestion(
+        query,
+        tuple(found_chunk(result) for result in reply.results),
+        reply.prior.position,
+        reply.prior.concentration,
+        reply.prior.applied,
+        reply.lexical.weight,
+        reply.timings_ms,
+    )
 
 
 def _context(context: ContextModel) -> Context:

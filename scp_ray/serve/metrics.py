@@ -84,6 +84,10 @@ class Metrics(Protocol):
         """Count a new generation that was ``swapped`` in, or that ``failed``."""
         ...
 
+    def current(self, *, is_readable: bool) -> None:
+        """Say whether ``CURRENT`` can be read."""
+        ...
+
     def memory(self, num_open_generations: int) -> None:
         """Say how many generations are open: two while one takes over from another."""
         ...
@@ -128,6 +132,9 @@ class NoMetrics:
 
     def reloaded(self, result: str) -> None:
         """See ``Metrics.reloaded``."""
+
+    def current(self, *, is_readable: bool) -> None:
+        """See ``Metrics.current``."""
 
     def memory(self, num_open_generations: int) -> None:
         """See ``Metrics.memory``."""
@@ -201,6 +208,10 @@ class ServeMetrics:
         self._reloads.inc(1, {"result": result})
         self._gauges.set(self._reload_failed, int(result == "failed"), {})
 
+    def current(self, *, is_readable: bool) -> None:
+        """See ``Metrics.current``."""
+        self._gauges.set(self._unreadable, int(not is_readable), {})
+
     def memory(self, num_open_generations: int) -> None:
         """See ``Metrics.memory``."""
         self._gauges.set(self._open_generations, num_open_generations, {})
@@ -257,6 +268,9 @@ class ServeMetrics:
         )
         self._reload_failed = Gauge(
             "scp_ray_reload_failed", "1 while the newest generation could not be taken"
+        )
+        self._unreadable = Gauge(
+            "scp_ray_current_unreadable", "1 while CURRENT is missing or cannot be read"
         )
 
 

@@ -16,6 +16,8 @@ from scp_ray.serve.models import QUESTION, DegradedModel
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.publish import GenerationEntry
 
+MAX_TEXTS = 64  # of one call
+
 
 class EncodedQuestion(NamedTuple):
     """The vector of a question, and what is to be said where only a part of it made it."""

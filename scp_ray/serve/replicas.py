@@ -16,6 +16,7 @@ from scp_ray.serve.coordinator import CoordinatorHandle
 from scp_ray.serve.generation_holder import GenerationHolder
 from scp_ray.serve.group_calls import GroupCall, answer_calls
 from scp_ray.serve.query_encoding import (
+    MAX_TEXTS,
     EncodeCall,
     Encoded,
     encode_calls,
@@ -28,7 +29,7 @@ from scp_ray.storage.manifest import Manifest, read_manifest
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import GenerationEntry
 
-_MAX_TEXTS, _CANARY = 64, "canary"
+_CANARY = "canary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class EncoderReplica:
         """Encode questions, together with those of other fronts that wait."""
         return await self._gathered(calls)
 
-    @serve.batch(max_batch_size=_MAX_TEXTS, batch_wait_timeout_s=0.0)
+    @serve.batch(max_batch_size=MAX_TEXTS, batch_wait_timeout_s=0.0)
     async def _gathered(self, lists: list[Sequence[EncodeCall]]) -> list[list[Encoded]]:
         calls = [call for some in lists for call in some]
         encoded = iter(await encode_calls(calls, self._holder.part, self._executor))

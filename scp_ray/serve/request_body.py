@@ -6,10 +6,10 @@ Also what goes on while a question is answered: when its client leaves, the work
 import asyncio
 from collections.abc import Coroutine
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import from_json, to_json
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -19,11 +19,22 @@ from starlette.types import Message, Receive, Scope
 from typing_extensions import override
 
 from scp_ray.errors import ShardUnavailableError
+from scp_ray.serve.models import BatchRequest, MalformedQuestion, QueryRequest
 
 CLIENT_LEFT = 499  # as nginx has it; nobody reads this answer, only the log
 
+M = TypeVar("M", bound=BaseModel)
+
 _MAX_NAMED = 10_000
 _CLOSE = {"Connection": "close"}  # what is left of the body is not worth reading
+
+
+class _Questions(BaseModel):
+    """A batch of which only the outside is looked at."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    queries: Annotated[list[Any], Field(min_length=1, max_length=1000)]
 
 
 class ReceivedRequest(Request):
@@ -112,7 +123,7 @@ def parse_body(form: type[BaseModel], body: bytes) -> BaseModel:
 
     JSON is UTF-8 without NaN and lone surrogates, and of bounded depth. No value is taken for one
     of another type: ``"5"`` is no number and 0 is not false. 5.0 is an integer, as JSON Schema
-    has it.
+    has it. In a batch a question of another form leaves a ``MalformedQuestion`` in its place.
 
     Raises:
         HTTPException: 422, if it is not JSON; the place of the fault is named.
@@ -124,6 +135,15 @@ def parse_body(form: type[BaseModel], body: bytes) -> BaseModel:
         detail = f"body: not JSON: {error}"
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
     try:
+        return _of_form(form, body, tree)
+    except RequestValidationError:
+        if form is not BatchRequest:
+            raise
+    return _batch_of(_of_form(_Questions, body, tree).queries)
+
+
+def _of_form(form: type[M], body: bytes, tree: object) -> M:
+    try:
         return form.model_validate_json(body, strict=True)
     except ValidationError as error:
         problems = _located(error)
@@ -134,6 +154,16 @@ def parse_body(form: type[BaseModel], body: bytes) -> BaseModel:
         return form.model_validate_json(integers, strict=True)
     except ValidationError as error:
         raise RequestValidationError(_located(error)) from None
+
+
+def _batch_of(trees: list[object]) -> BatchRequest:
+    questions: list[QueryRequest | MalformedQuestion] = []
+    for tree in trees:
+        try:
+            questions.append(_of_form(QueryRequest, to_json(tree), tree))
+        except RequestValidationError as error:
+            questions.append(MalformedQuestion(error))
+    return BatchRequest(queries=questions)
 
 
 def _with_integers(tree: Any) -> Any:  # noqa: ANN401 - any JSON

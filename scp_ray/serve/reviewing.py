@@ -11,6 +11,7 @@ from scp_ray.index.shard_files import DOCUMENTS_FILE, read_documents
 from scp_ray.serve.models import QueryRequest, ResultModel
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.storage.checksums import fetch_verified
+from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.opening import local_cache, open_store
 from scp_ray.storage.publish import load_current
 
@@ -45,8 +46,12 @@ def answer_queries(
     return answers
 
 
-def document_lengths(index: str) -> dict[str, int]:
-    """Return the number of characters of every document's text in the current generation.
+def document_lengths(index: str, manifest: Manifest | None = None) -> dict[str, int]:
+    """Return the number of characters of every document's text in a generation.
+
+    Args:
+        index: Address of the index.
+        manifest: The generation; None = the current one.
 
     Raises:
         IndexFormatError: If there is no index, or this version cannot read it.
@@ -54,7 +59,7 @@ def document_lengths(index: str) -> dict[str, int]:
     """
     store, cache = open_store(index), local_cache()
     lengths: dict[str, int] = {}
-    for entry in load_current(store).shards:
+    for entry in (manifest or load_current(store)).shards:
         if entry.folder is None:
             continue
         wanted = {DOCUMENTS_FILE: entry.checksums[DOCUMENTS_FILE]}

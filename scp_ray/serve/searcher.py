@@ -12,6 +12,7 @@ from scp_ray.serve.models import DegradedModel, QueryReply, QueryRequest
 from scp_ray.serve.query_encoding import encode_each, load_query_encoder
 from scp_ray.serve.query_plan import QueryPlan, plan_query
 from scp_ray.serve.question_reader import QuestionReader, ReadQuestion
+from scp_ray.serve.remembered_questions import RememberingEncoder
 from scp_ray.serve.reply import Findings, build_reply
 from scp_ray.serve.reranking import load_reranker, not_reranked, read_again
 from scp_ray.serve.shard_group import ShardGroup
@@ -60,6 +61,17 @@ class LocalSearcher:
         encoder = load_query_encoder(manifest, settings)
         reader = QuestionReader.open(store, manifest, settings)
         return cls(manifest, group, encoder, reader, settings, load_reranker(settings))
+
+    def remembering(self) -> "LocalSearcher":
+        """Return a searcher of the same index that encodes a question once, however often asked."""
+        return LocalSearcher(
+            self.manifest,
+            self._group,
+            RememberingEncoder(self._encoder),
+            self._reader,
+            self._settings,
+            self._reranker,
+        )
 
     def answer(self, request: QueryRequest) -> QueryReply:
         """Answer one question.

@@ -11,6 +11,7 @@ from scp_ray.retrieval.bm25 import MOST_COUNTED, LexicalQuery, length_norms, ter
 from scp_ray.retrieval.candidates import BoolArray
 from scp_ray.retrieval.exact_scan import largest, scan_products
 from scp_ray.retrieval.filters import FilterColumn
+from scp_ray.retrieval.pairs import pairs_of
 from scp_ray.retrieval.positional_code import position, positional_code
 
 
@@ -49,9 +50,13 @@ class ExactIndex:
         indexes = np.array([key.chunk_index for key in self._keys], dtype=np.int64)
         self._positions = position(indexes, np.repeat(np.array(counts, dtype=np.int64), counts))
         known_terms = terms or {}
-        self._terms = [
-            Counter(known_terms[key.doc_id][key.chunk_index] if key.doc_id in known_terms else ())
+        terms_of_rows = [
+            known_terms[key.doc_id][key.chunk_index] if key.doc_id in known_terms else ()
             for key in self._keys
+        ]
+        self._lengths = np.array([len(words) for words in terms_of_rows], dtype=np.int32)
+        self._terms = [
+            Counter([*words, *(pair for _, _, pair in pairs_of(words))]) for words in terms_of_rows
         ]
         self._fields = {"doc_id": [key.doc_id for key in self._keys], **(fields or {})}
         self.shard_id = shard_id
@@ -87,12 +92,11 @@ class ExactIndex:
 
     def lexical_scores(self, words: LexicalQuery) -> Float64Array:
         """Implement ``ShardSearcher.lexical_scores``."""
-        lengths = np.array([terms.total() for terms in self._terms], dtype=np.int32)
-        norms = length_norms(lengths, words)
+        norms = length_norms(self._lengths, words)
         scores = np.zeros(self.num_chunks)
-        for term, idf in words.idf.items():
+        for term, weight in words.weights.items():
             counts = [min(terms[term], MOST_COUNTED) for terms in self._terms]
-            scores += term_scores(np.array(counts, dtype=np.uint8), norms, idf, words)
+            scores += term_scores(np.array(counts, dtype=np.uint8), norms, weight, words)
         return scores
 
     def filter_column(self, field: str) -> FilterColumn:

@@ -79,7 +79,7 @@ def test_the_sample_manuals_score_as_in_bm25s(
 ) -> None:
     questions = [query.query for query in read_queries(EXAMPLES / "manual_queries.jsonl")]
     assert len(manuals) > 200
-    assert_same(manuals, questions, LexicalConfig(k1=k1, b=b), stemmer, tmp_path)
+    assert_same(manuals, questions, LexicalConfig(k1=k1, b=b, pair_weight=0.0), stemmer, tmp_path)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -94,5 +94,7 @@ def test_random_chunks_score_as_in_bm25s(seed: int, tmp_path: Path) -> None:
         " ".join(f"w{rank}" for rank in generator.zipf(1.2, generator.integers(1, 12)).tolist())
         for _ in range(60)
     ]
-    config = LexicalConfig(k1=float(generator.uniform(0.1, 4.0)), b=float(generator.random()))
+    config = LexicalConfig(
+        k1=float(generator.uniform(0.1, 4.0)), b=float(generator.random()), pair_weight=0.0
+    )
     assert_same(texts, questions, config, Stemmer.NONE, tmp_path)

@@ -37,7 +37,7 @@ def answer(request: GenerationRequest) -> str:
 def generator(monkeypatch: pytest.MonkeyPatch) -> ScriptedGenerator:
     """The language model of every run in this process."""
     made = ScriptedGenerator(answer, seed=1)
-    monkeypatch.setattr("scp_ray.annotators.factory._generator", lambda *_: made)
+    monkeypatch.setattr("scp_ray.annotators.factory.make_generator", lambda *_: made)
     return made
 
 
@@ -115,10 +115,10 @@ def test_an_engine_that_dies_ends_the_run_and_its_answers_are_kept(
         return answer(request)
 
     mortal = ScriptedGenerator(dying, seed=2)
-    monkeypatch.setattr("scp_ray.annotators.factory._generator", lambda *_: mortal)
+    monkeypatch.setattr("scp_ray.annotators.factory.make_generator", lambda *_: mortal)
     with pytest.raises(EngineDeadError, match="engine core died"):
         run(*LLM)
-    monkeypatch.setattr("scp_ray.annotators.factory._generator", lambda *_: generator)
+    monkeypatch.setattr("scp_ray.annotators.factory.make_generator", lambda *_: generator)
     assert run(*LLM).annotation["llm_calls"] == whole - 50
     assert manifest().shards == manifest("whole").shards
 

@@ -82,6 +82,7 @@ def _front() -> serve.Application:
                 metrics.memory(2)
                 metrics.reloaded("swapped")
                 metrics.reloaded("failed")
+                metrics.current(is_readable=False)
                 metrics.audit_lost(6)
                 return number
 
@@ -203,6 +204,7 @@ def _check_values(metrics: dict[str, Metric]) -> None:
     assert _value(metrics, "reloads_total", result="swapped") == 2
     assert _value(metrics, "reloads_total", result="failed") == 2
     assert _value(metrics, "reload_failed") == 1
+    assert _value(metrics, "current_unreadable") == 1
     assert _value(metrics, "audit_lost_total") == 12
 
 

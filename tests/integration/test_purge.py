@@ -546,7 +546,7 @@ def test_what_a_language_model_said_of_it_is_forgotten(
         return "FALSE" if request.choices else json.dumps(cnm)
 
     generator = ScriptedGenerator(answer)
-    monkeypatch.setattr("scp_ray.annotators.factory._generator", lambda *_: generator)
+    monkeypatch.setattr("scp_ray.annotators.factory.make_generator", lambda *_: generator)
     llm = ["chop.annotator=openai", "llm.model=m", "openai.base_url=http://127.0.0.1:9/v1"]
 
     def index_again() -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from scp_ray.serve.router import Reading, Router
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.serve.shard_group import ShardGroup
 from scp_ray.serve.shard_map import spread_shards
+from scp_ray.storage.keys import CURRENT
 from scp_ray.storage.opening import open_store
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -106,6 +108,7 @@ def test_http_is_the_query_of_this_process(
     request = QueryRequest(query=QUESTIONS[0], prior_scope="shard", exact=True)
     assert by_shard["results"] == seven.answer(request).model_dump(mode="json")["results"]
     _check_the_rest_of_the_interface(service)
+    _check_that_lost_current_is_told(service, tmp_path / "index" / CURRENT)
 
 
 def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
@@ -113,6 +116,9 @@ def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
     assert service.get("/readyz").json() == {"status": "ready"}
     about = service.get("/v1/index").json()
     assert (about["generation"], about["documents"], about["shards"]) == (1, 12, 7)
+    usual = Settings().retrieval
+    assert about["defaults"]["lexical_weight"] == usual.lexical_weight
+    assert about["defaults"]["position_weight"] == usual.position_weight
     paths = service.get("/openapi.json").json()["paths"]
     assert {"/v1/query", "/v1/index", "/healthz", "/readyz"} <= set(paths)
     assert service.get("/docs").status_code == 200
@@ -147,6 +153,29 @@ def _check_the_rest_of_the_interface(service: httpx.Client) -> None:
     ).json()
     assert fused["lexical"]["weight"] > 0.0
     assert 0 < fused["context"]["tokens"] <= 200
+
+
+def _check_that_lost_current_is_told(service: httpx.Client, current: Path) -> None:
+    aside = current.rename(current.with_name("aside"))
+    refused = service.post("/v1/admin/reload")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    reload = _reload_state(service, "unreadable")
+    assert reload["generation"] == 1
+    assert "no index here any more" in reload["reason"]
+    assert service.post("/v1/query", json={"query": QUESTIONS[0]}).json()["results"]
+    assert service.get("/readyz").status_code == 200
+    aside.rename(current)
+    assert service.post("/v1/admin/reload").status_code == 200
+    _reload_state(service, "current")
+
+
+def _reload_state(service: httpx.Client, state: str) -> dict[str, Any]:
+    """Wait until the front has heard of it."""
+    ends = time.monotonic() + 20
+    while (reload := service.get("/v1/index").json()["reload"])["state"] != state:
+        assert time.monotonic() < ends, reload
+        time.sleep(0.05)
+    return dict(reload)
 
 
 class SlowGroup:

@@ -19,20 +19,20 @@ from hypothesis import strategies as st
 from typing_extensions import override
 
 from scp_ray.evaluation.audits.agreement import cohen_kappa, fleiss_kappa
-from scp_ray.evaluation.audits.intervals import Interval
 from scp_ray.evaluation.audits.ocr_audit import audit_ratings
 from scp_ray.evaluation.audits.ocr_report import report_ocr_audit
-from scp_ray.evaluation.audits.page import render_page
 from scp_ray.evaluation.audits.projection import Share
 from scp_ray.evaluation.audits.ratings import SCORES, OcrRating
-from scp_ray.evaluation.audits.report import Report
 from scp_ray.evaluation.audits.results import figures
 from scp_ray.evaluation.audits.reviews import Review
 from scp_ray.evaluation.audits.sampling import allocate
-from scp_ray.evaluation.audits.summary import render_summary
 from scp_ray.evaluation.audits.tables import guarded, read_rows
 from scp_ray.evaluation.audits.text_audit import TextAudit, audit_reviews
 from scp_ray.evaluation.audits.text_report import report_text_audit
+from scp_ray.evaluation.intervals import Interval
+from scp_ray.evaluation.pages.page import render_page
+from scp_ray.evaluation.pages.report import Report
+from scp_ray.evaluation.pages.summary import render_summary
 
 NAMES = st.frozensets(st.sampled_from(["x", "y", "bad title"]), max_size=2)
 given_names = st.one_of(st.none(), NAMES.map(lambda names: tuple(sorted(names))))

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from scp_ray.serve.generation_board import FRONT, Directive, GenerationBoard, HolderReport
+from scp_ray.serve.generation_board import FRONT, Directive, GenerationBoard, HolderReport, Stage
 from scp_ray.serve.models import ReloadState
 from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.publish import GenerationEntry
@@ -48,6 +48,8 @@ class Holder:
     dropped: int = 0  # calls that it has given up and the coordinator has not
     answer: Directive | None = None  # on its way back
     heard_at: float | None = None
+    was_told_to_drain: bool = False
+    is_drained: bool = False
     delivered: HolderReport | None = None
 
     @property
@@ -70,12 +72,14 @@ class Holder:
             frozenset(used) if self.deployment == FRONT else frozenset(),
             dict(self.failed),
             self.attempt,
+            is_drained=self.is_drained,
         )
 
     def obey(self, keep_some: Callable[[list[GenerationEntry]], set[GenerationEntry]]) -> None:
         """Do as it is told, closing as much of what is not to be kept as it happens to."""
         directive, self.answer = self.answer, None
         assert directive is not None
+        self.was_told_to_drain |= directive.stage is not Stage.RUNNING
         if directive.attempt != self.attempt:
             self.attempt = directive.attempt
             self.failed.clear()
@@ -84,6 +88,11 @@ class Holder:
         self.wanted = {directive.target, *([directive.serving] if directive.serving else [])}
         closable = self.is_open - directive.keep - {self.serving, *self.uses}
         self.is_open -= closable - keep_some(sorted(closable, key=lambda one: one.generation))
+
+
+def may_take_questions(holder: Holder) -> bool:
+    """Whether it is a front that answers, and has not come to its end."""
+    return holder.deployment == FRONT and holder.serving is not None and not holder.is_drained
 
 
 class Service(RuleBasedStateMachine):
@@ -103,6 +112,8 @@ class Service(RuleBasedStateMachine):
 
     def start_board(self) -> None:
         """Start a coordinator that knows nothing but ``CURRENT``."""
+        self.lost: str | None = None
+        self.is_draining = False
         self.board = GenerationBoard(self.current, self.wanted, LIFETIME_S)
         self.gone = []
         for holder in self.holders:
@@ -122,7 +133,8 @@ class Service(RuleBasedStateMachine):
         change()
         after = self.board.directive
         said = [
-            (one.serving, one.target, one.keep, one.attempt, one.reload) for one in (before, after)
+            (one.serving, one.target, one.keep, one.attempt, one.reload, one.stage)
+            for one in (before, after)
         ]
         if before.version:  # what a new board says first is news however it reads
             assert (after.version > before.version) == (said[0] != said[1])
@@ -244,10 +256,10 @@ class Service(RuleBasedStateMachine):
             holder.is_open.add(entry)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.any_holder(lambda one: one.deployment == FRONT and one.serving))
+    @precondition(lambda self: self.any_holder(may_take_questions))
     def begin_request(self, data: st.DataObject) -> None:
         """A question comes in."""
-        front = self.of(data, where=lambda one: one.deployment == FRONT and one.serving)
+        front = self.of(data, where=may_take_questions)
         front.uses[front.serving] += 1
 
     @rule(data=st.data())
@@ -260,16 +272,45 @@ class Service(RuleBasedStateMachine):
 
     @rule(entry=st.sampled_from(ENTRIES))
     def publish(self, entry: GenerationEntry) -> None:
-        """``CURRENT`` moves, forward or back."""
-        self.current = entry
+        """``CURRENT`` moves, forward or back, or can be read again."""
+        self.current, self.lost = entry, None
         self.act(lambda: self.board.offer(entry, self.now))
         assert self.board.directive.target == entry
+
+    @rule(reason=st.sampled_from(["IndexFormatError: no index", "StorageError: no route"]))
+    def lose(self, reason: str) -> None:
+        """``CURRENT`` cannot be read: that is said, and nothing else changes."""
+        before = self.board.directive
+        self.lost = reason
+        self.act(lambda: self.board.lose(reason, self.now))
+        after = self.board.directive
+        assert (after.serving, after.target) == (before.serving, before.target)
+        assert (after.attempt, after.stage) == (before.attempt, before.stage)
+        assert before.serving is None or before.serving in after.keep
+
+    @rule()
+    def drain(self) -> None:
+        """The service is to stop: until the fronts have come to their end nothing else changes."""
+        before = self.board.directive
+        self.is_draining = True
+        self.act(lambda: self.board.drain(self.now))
+        after = self.board.directive
+        assert (after.serving, after.target) == (before.serving, before.target)
+        assert before.serving is None or before.serving in after.keep
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.any_holder(lambda one: one.was_told_to_drain and not one.uses))
+    def come_to_the_end(self, data: st.DataObject) -> None:
+        """A front that takes no more questions has answered its last one."""
+        ends = self.of(data, where=lambda one: one.was_told_to_drain and not one.uses)
+        ends.is_drained = ends.deployment == FRONT
 
     @rule()
     def retry(self) -> None:
         """Somebody asks for another try."""
         before = self.board.directive
         self.act(lambda: self.board.retry(self.now))
+        assert self.board.directive.attempt - before.attempt in (0, 1)
         if before.reload.state is ReloadState.FAILED:
             assert self.board.directive.attempt > before.attempt
 
@@ -320,6 +361,10 @@ class Service(RuleBasedStateMachine):
         ]
         reload = directive.reload
         assert reload.generation == directive.target.generation
+        if self.lost is not None:
+            assert (reload.state, reload.reason) == (ReloadState.UNREADABLE, self.lost)
+            return
+        assert reload.state is not ReloadState.UNREADABLE
         if directive.serving == directive.target:
             assert (reload.state, reload.reason) == (ReloadState.CURRENT, None)
         elif failing:
@@ -329,6 +374,15 @@ class Service(RuleBasedStateMachine):
             return
         if not self.gone:
             assert reload.state is not ReloadState.FAILED or failing
+
+    @invariant()
+    def the_rest_goes_when_no_front_has_a_question_left(self) -> None:
+        """Drained is said only when every front there is takes none and has none."""
+        stage = self.board.directive.stage
+        assert (stage is Stage.RUNNING) is not self.is_draining
+        if stage is Stage.DRAINED:
+            known = [one for one in self.holders if one.delivered and one.deployment == FRONT]
+            assert all(one.is_drained and not one.uses for one in known)
 
     def teardown(self) -> None:
         """When all goes well from here on, the newest is served, and everything else let go."""
@@ -345,10 +399,17 @@ class Service(RuleBasedStateMachine):
                 holder.is_waiting, holder.answer = False, self.board.tell(holder.name)
                 holder.obey(lambda _some: set())
                 holder.is_open |= holder.wanted - holder.failed.keys()
+            if self.is_draining:
+                for holder in self.holders:
+                    holder.is_drained = holder.deployment == FRONT
         directive = self.board.directive
+        assert directive.stage is (Stage.DRAINED if self.is_draining else Stage.RUNNING)
         assert directive.serving == directive.target == self.current
         assert directive.keep == {self.current}
-        assert directive.reload.state is ReloadState.CURRENT
+        if self.lost is not None:
+            assert directive.reload.state is ReloadState.UNREADABLE
+            self.publish(self.current)
+        assert self.board.directive.reload.state is ReloadState.CURRENT
         assert all(one.is_open == {self.current} for one in self.holders)
         assert all(one.serving == self.current for one in self.holders)
 

@@ -19,6 +19,7 @@ from scp_ray.protocols import Float64Array
 from scp_ray.records import Stemmer
 from scp_ray.retrieval.bm25 import MOST_COUNTED
 from scp_ray.retrieval.candidates import lexical_candidates
+from scp_ray.retrieval.pairs import pairs_of
 from scp_ray.sections import LexicalConfig
 
 Texts = list[str]
@@ -38,6 +39,7 @@ configs = st.builds(
     LexicalConfig,
     k1=st.sampled_from([0.01, 1.2, 10.0]) | st.floats(0.01, 10.0),
     b=st.sampled_from([0.0, 0.75, 1.0]) | st.floats(0.0, 1.0),
+    pair_weight=st.sampled_from([0.0, 0.5, 1.0]),
 )
 
 
@@ -61,23 +63,37 @@ def scores_of(shards: Sequence[Postings], question: str, whole: Generation) -> l
     return [LexicalIndex(postings).scores(words) for postings in shards]
 
 
+def pair_terms(words: Sequence[str]) -> list[str]:
+    return [pair for _, _, pair in pairs_of(words)]
+
+
 def brute_force(texts: Texts, question: str, config: LexicalConfig) -> list[float]:
-    """BM25 of each text over what it could be at most."""
+    """BM25 of each text, pairs of words included, over what it could be at most."""
     split = [text.split() for text in texts]
+    held = [[*words, *pair_terms(words)] for words in split]
     mean = sum(map(len, split)) / max(len(split), 1)
-    idf = {}
-    for term in question.split():
-        frequency = sum(term in words for words in split)
-        if frequency:
-            idf[term] = math.log(1 + (len(split) - frequency + 0.5) / (frequency + 0.5))
+    asked = question.split()
+    known = {word for words in split for word in words}
+    sought = dict.fromkeys(asked, 1.0)
+    sought |= {
+        pair: config.pair_weight
+        for first, second, pair in pairs_of(asked)
+        if {first, second} <= known
+    }
+    weights = {}
+    for term, weight in sought.items():
+        frequency = sum(term in terms for terms in held)
+        if frequency and weight:
+            idf = math.log(1 + (len(split) - frequency + 0.5) / (frequency + 0.5))
+            weights[term] = weight * idf
     scores = []
-    for words in split:
+    for words, terms in zip(split, held, strict=True):
         total = 0.0
-        for term, weight in idf.items():
-            count = min(words.count(term), 255)
+        for term, weight in weights.items():
+            count = min(terms.count(term), 255)
             relative = max(len(words), 1) / mean
             total += weight * count / (count + config.k1 * (1 - config.b + config.b * relative))
-        scores.append(total / sum(idf.values()) if idf else 0.0)
+        scores.append(total / sum(weights.values()) if weights else 0.0)
     return scores
 
 
@@ -97,6 +113,7 @@ def test_scores_are_those_of_brute_force(
 ) -> None:
     texts = flat(docs)
     whole = generation([texts], config)
+    assert set(whole.statistics.weigh(question).pairs) <= set(pair_terms(question.split()))
     (scores,) = scores_of(whole.shards, question, whole)
     assert scores.dtype == np.float64
     assert scores.tolist() == pytest.approx(brute_force(texts, question, config), abs=1e-12)

@@ -6,8 +6,8 @@ from itertools import combinations
 from statistics import fmean, median
 
 from scp_ray.evaluation.audits.agreement import cohen_kappa, fleiss_kappa
-from scp_ray.evaluation.audits.intervals import Interval, clustered, wilson
 from scp_ray.evaluation.audits.ratings import SCORES, OcrRating
+from scp_ray.evaluation.intervals import Interval, clustered, wilson
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 
 from scp_ray.errors import ConfigError
-from scp_ray.evaluation.audits.intervals import Interval, normal, wilson
 from scp_ray.evaluation.audits.reviews import HIGHEST_RATING, LOWEST_RATING, Review
+from scp_ray.evaluation.intervals import Interval, normal, wilson
 
 _ENOUGH = 2
 

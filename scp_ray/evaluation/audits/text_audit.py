@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from scp_ray.evaluation.audits.intervals import Interval, wilson
 from scp_ray.evaluation.audits.narratives import (
     FlagInNarratives,
     FlagsAndDetail,
@@ -19,6 +18,7 @@ from scp_ray.evaluation.audits.narratives import (
 from scp_ray.evaluation.audits.projection import Population, Share, population_of
 from scp_ray.evaluation.audits.reviews import HIGHEST_RATING, LOWEST_RATING, Review
 from scp_ray.evaluation.audits.taxonomy import IssueCount, IssuePair, count_issues, count_pairs
+from scp_ray.evaluation.intervals import Interval, wilson
 
 RATINGS: Final = range(LOWEST_RATING, HIGHEST_RATING + 1)
 _BANDS: Final = {"1-2": range(1, 3), "3": range(3, 4), "4-5": range(4, 6)}

@@ -4,7 +4,8 @@ from typing import Final
 
 from scp_ray.evaluation.audits.narratives import DETAIL_WORDS
 from scp_ray.evaluation.audits.projection import Share
-from scp_ray.evaluation.audits.report import (
+from scp_ray.evaluation.audits.text_audit import Group, TextAudit
+from scp_ray.evaluation.pages.report import (
     Cells,
     Plot,
     Report,
@@ -13,10 +14,8 @@ from scp_ray.evaluation.audits.report import (
     decimal,
     percent,
     percent_range,
-    projected,
     shortened,
 )
-from scp_ray.evaluation.audits.text_audit import Group, TextAudit
 
 _MOST_ROWS: Final = 30
 _MOST_LABELS: Final = 8
@@ -199,4 +198,9 @@ def _excerpt(text: str) -> str:
 
 
 def _share_cells(share: Share) -> Cells:
-    return str(share.count), percent(share.share), percent_range(share.share), *projected(share)
+    return str(share.count), percent(share.share), percent_range(share.share), *_projected(share)
+
+
+def _projected(share: Share) -> tuple[str, str]:
+    count = share.projected
+    return f"{count.point:.0f}", f"{count.low:.0f} to {count.high:.0f}"

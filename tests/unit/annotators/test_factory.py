@@ -2,7 +2,7 @@
 
 import pytest
 
-from scp_ray.annotators.factory import annotator_revision, make_annotator
+from scp_ray.annotators.factory import annotator_revision, make_annotator, served_model
 from scp_ray.config import Settings, load_settings
 from scp_ray.errors import ConfigError
 from scp_ray.records import ChunkAnnotation
@@ -58,3 +58,9 @@ def test_how_fast_a_model_is_asked_changes_no_annotation() -> None:
 def test_what_is_missing_is_named(assignments: list[str], told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         annotator_revision(settings(*assignments))
+
+
+def test_the_served_model_is_part_of_the_revision_and_says_nothing_of_prompts() -> None:
+    chosen = settings("chop.annotator=vllm", "llm.model=m", "llm.revision=v2", "vllm.dtype=float32")
+    assert served_model(chosen) == "vllm m v2 float32 "
+    assert annotator_revision(chosen).endswith(served_model(chosen))

@@ -58,6 +58,38 @@ def test_recall_and_precision(
     assert (found.recall, found.precision) == pytest.approx((recall, precision))
 
 
+@pytest.mark.parametrize(
+    ("spans", "places", "iou", "coverage"),
+    [
+        ([("a", 10, 20)], [("a", 10, 20)], 1, 1),
+        ([("a", 10, 20)], [("a", 0, 40)], 10 / 40, 1),
+        ([("a", 10, 20)], [("a", 15, 30)], 5 / 20, 1),  # half of it is enough
+        ([("a", 10, 20)], [("a", 16, 30)], 4 / 20, 0),
+        ([("a", 10, 20)], [("a", 0, 13), ("a", 18, 20)], 5 / 20, 1),  # by two passages
+        ([("a", 0, 1000)], [("a", 0, 100)], 1 / 10, 1),  # and so are 100 characters
+        ([("a", 0, 10), ("b", 0, 30)], [("b", 0, 30), ("c", 0, 60)], 30 / 100, 1 / 2),
+        ([("a", 10, 20)], [], 0, 0),
+    ],
+)
+def test_union_and_spans(
+    spans: list[tuple[str, int, int]],
+    places: list[tuple[str, int, int]],
+    iou: float,
+    coverage: float,
+) -> None:
+    found = outcome(spans, places)
+    assert (found.iou, found.coverage) == pytest.approx((iou, coverage))
+
+
+def test_documents_and_repeated_words_are_counted() -> None:
+    text = "one two three four five six seven eight"
+    places = [("a", 0, len(text)), ("a", 90, 90 + len(text)), ("b", 0, len(text))]
+    passages = tuple(Passage(*place, text, (0,), 1.0) for place in places)
+    query = Query("q", "?", (RelevantSpan("a", 0, 10),))
+    (found,) = evaluate_contexts([query], {"q": Context(24, passages, ())}).outcomes
+    assert (found.num_documents, found.redundancy) == (2, pytest.approx(2 / 3))
+
+
 def test_report_is_the_mean_over_questions() -> None:
     queries = [
         Query("q2", "?", (RelevantSpan("a", 0, 10),)),

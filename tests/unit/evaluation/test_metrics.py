@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scp_ray.errors import QueriesFormatError
-from scp_ray.evaluation.metrics import evaluate, ndcg
+from scp_ray.evaluation.metrics import average_precision, evaluate, ndcg
 from scp_ray.evaluation.queries import Query, read_queries
 from scp_ray.evaluation.relevance import HitSpan, RelevantSpan
 from scp_ray.evaluation.report import figures
@@ -22,6 +22,7 @@ B = RelevantSpan("b", 0, 100)
 C = RelevantSpan("a", 200, 300)
 MISS = HitSpan("c", 0, 100)
 HIT_A, HIT_B, HIT_C = (HitSpan(span.doc_id, span.char_start, span.char_end) for span in (A, B, C))
+HALF_A = HitSpan("a", 50, 120)
 HIT_A_AND_C = HitSpan("a", 0, 300)
 
 
@@ -49,10 +50,61 @@ def _gain(rank: int) -> float:
         ([HIT_A_AND_C, HIT_A, HIT_B], [A, B, C], 1.0),  # all three by the third rank
         ([HIT_A, MISS, HIT_A_AND_C], [A, C], (1 + 0.5) / (1 + _gain(2))),
         ([HIT_A] * 3, [A] * 12, 1.0),  # more places than ranks
+        ([HALF_A], [A], 0.5),
+        ([HALF_A, HIT_A], [A], 0.5 + 0.5 * _gain(2)),  # the rest of it
+        ([HIT_A, HALF_A], [A], 1.0),  # nothing new
+        ([HALF_A, MISS, HIT_B], [A, B], (0.5 + 0.5) / (1 + _gain(2))),
+        ([HitSpan("a", 50, 250)], [A, C], 1 / (1 + _gain(2))),  # half of both
+        ([HitSpan("a", 25, 300)], [A, C], (1 + 0.75 * _gain(2)) / (1 + _gain(2))),
     ],
 )
 def test_ndcg(hits: list[HitSpan], spans: list[RelevantSpan], expected: float) -> None:
     assert ndcg(hits, spans) == pytest.approx(expected, abs=1e-5)
+
+
+def test_ndcg_looks_at_k_ranks() -> None:
+    hits = [MISS, MISS, HIT_A, HIT_B]
+    assert ndcg(hits, [A, B], 2) == 0.0
+    assert ndcg(hits, [A, B], 3) == pytest.approx(0.5 / (1 + _gain(2)))
+    assert ndcg([HIT_A, MISS, HIT_B], [A, B, C, C], 1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("hits", "spans", "expected"),
+    [
+        ([], [A], 0.0),
+        ([HIT_A], [A], 1.0),
+        ([MISS, HIT_A], [A], 1 / 2),
+        ([MISS] * 10 + [HIT_A], [A], 0.0),
+        ([HIT_A, HIT_A, HIT_A], [A], 1.0),
+        ([HIT_A, MISS, HIT_B], [A, B], (1 + 2 / 3) / 2),
+        ([HIT_A, HIT_A, HIT_B], [A, B], (1 + 2 / 3) / 2),  # seen before is no gain
+        ([MISS, HIT_B], [A, B, C], 1 / 2 / 3),
+        ([HIT_A_AND_C], [A, C], 1.0),
+        ([MISS, HIT_A_AND_C], [A, C], (1 / 2 + 1) / 2),
+        ([HALF_A], [A], 1.0),  # half of it is enough
+    ],
+)
+def test_average_precision(hits: list[HitSpan], spans: list[RelevantSpan], expected: float) -> None:
+    assert average_precision(hits, spans) == pytest.approx(expected)
+
+
+def test_what_the_first_results_hold() -> None:
+    hits = [HIT_A, HitSpan("a", 50, 150), MISS, MISS, HIT_A_AND_C, HIT_B]
+    (outcome,) = evaluate([Query("q", "?", (A, B, C))], {"q": hits}).outcomes
+    values = outcome.values
+    assert (values["coverage@5"], values["coverage@10"]) == pytest.approx((2 / 3, 1))
+    # Of 700 characters 400 are there once: 0-300 of a and 0-100 of c; then 100 new ones of b.
+    assert (values["redundancy@5"], values["redundancy@10"]) == pytest.approx((3 / 7, 3 / 8))
+    assert (values["documents@5"], values["documents@10"]) == (2, 3)
+
+
+def test_ranks_count_down_to_their_cutoff() -> None:
+    report = evaluate([Query("q", "?", (A,))], {"q": [MISS, MISS, MISS, HIT_A]})
+    values = {name: column[0] for name, column in report.values().items()}
+    assert [values[f"hit@{k}"] for k in (1, 3, 5, 10)] == [0, 0, 1, 1]
+    assert [values[f"mrr@{k}"] for k in (3, 5, 10)] == [0, 1 / 4, 1 / 4]
+    assert [values[f"ndcg@{k}"] for k in (3, 5, 10)] == pytest.approx([0, _gain(4), _gain(4)])
 
 
 def test_report_of_three_questions() -> None:

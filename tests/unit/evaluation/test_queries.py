@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scp_ray.errors import QueriesFormatError
-from scp_ray.evaluation.queries import Query, read_queries
+from scp_ray.evaluation.queries import Query, check_spans, fingerprint, read_queries
 from scp_ray.evaluation.relevance import RelevantSpan
 
 SPAN = {"doc_id": "a.md", "char_start": 0, "char_end": 5}
@@ -33,6 +33,18 @@ def test_rows_are_read_in_order(tmp_path: Path) -> None:
 def test_questions_without_marked_evidence_are_read(tmp_path: Path) -> None:
     (query,) = read_queries(_write(tmp_path, {**ROW, "relevant": []}))
     assert query.relevant == ()
+
+
+def test_a_reference_answer_may_be_there(tmp_path: Path) -> None:
+    answers = [" Two hours.\n", "", None]
+    rows = [{**ROW, "query_id": f"q{n}", "answer": answer} for n, answer in enumerate(answers)]
+    queries = read_queries(_write(tmp_path, *rows, ROW | {"query_id": "last"}))
+    assert [query.answer for query in queries] == ["Two hours.", None, None, None]
+
+
+def test_an_answer_that_is_no_string_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(QueriesFormatError, match=r"line 2: row\.answer is not a string: \['x'\]"):
+        read_queries(_write(tmp_path, ROW, {**ROW, "query_id": "q2", "answer": ["x"]}))
 
 
 def test_windows_files_are_read(tmp_path: Path) -> None:
@@ -87,3 +99,41 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(json.dumps(ROW).encode() + b"\xe9")
     with pytest.raises(QueriesFormatError, match="latin: not UTF-8 at byte"):
         read_queries(tmp_path / "latin")
+
+
+@pytest.mark.parametrize(
+    ("spans", "reason"),
+    [
+        ([], "'q2' has no relevant span to score by"),
+        (
+            [SPAN, {**SPAN, "doc_id": "b.md"}],
+            r"relevant\[1\]: doc_id 'b\.md' is not in s3://bucket/index",
+        ),
+        (
+            [{**SPAN, "char_end": 21}],
+            r"relevant\[0\]: the span 0-21 is outside the text of 'a\.md', which has 20 characters",
+        ),
+    ],
+)
+def test_evidence_that_the_index_does_not_have_is_refused_by_line(
+    tmp_path: Path, spans: list[object], reason: str
+) -> None:
+    whole = {**ROW, "relevant": [{**SPAN, "char_end": 20}]}
+    queries = read_queries(_write(tmp_path, whole, {**ROW, "query_id": "q2", "relevant": spans}))
+    check_spans(queries[:1], {"a.md": 20}, "s3://bucket/index")
+    with pytest.raises(QueriesFormatError, match=rf"queries\.jsonl, line 2: {reason}"):
+        check_spans(queries, {"a.md": 20}, "s3://bucket/index")
+
+
+def test_fingerprint_is_of_questions_and_evidence_alone(tmp_path: Path) -> None:
+    plain = fingerprint(read_queries(_write(tmp_path, ROW)))
+    assert plain == fingerprint(read_queries(_write(tmp_path, "", {"kind": "x", **ROW})))
+    others = [
+        [{**ROW, "query": "Why?"}],
+        [{**ROW, "query_id": "q2"}],
+        [{**ROW, "relevant": [{**SPAN, "char_end": 6}]}],
+        [ROW, {**ROW, "query_id": "q2"}],
+        [{**ROW, "query_id": "q2"}, ROW],
+    ]
+    found = {fingerprint(read_queries(_write(tmp_path, *rows))) for rows in others}
+    assert len(found | {plain}) == len(others) + 1

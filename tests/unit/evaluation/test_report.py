@@ -1,41 +1,63 @@
-"""Evaluation reports as text and as JSON."""
+"""Figures of evaluation reports."""
 
 import json
 
-from scp_ray.evaluation.metrics import EvaluationReport, QuestionOutcome
-from scp_ray.evaluation.report import figures, render_table
+from scp_ray.evaluation.evidence import evaluate_contexts
+from scp_ray.evaluation.metrics import evaluate
+from scp_ray.evaluation.queries import Query
+from scp_ray.evaluation.relevance import HitSpan, RelevantSpan
+from scp_ray.evaluation.report import at_budget, evidence_figures, figures
+from scp_ray.retrieval.context import Context, Passage
 
-PLAIN = EvaluationReport(
-    (
-        QuestionOutcome("q1", 3, 0.5, is_document_right=True),
-        QuestionOutcome("q2", None, 0.0, is_document_right=False),
-        QuestionOutcome("q3", 1, 0.75, is_document_right=True),
-    )
-)
-PERFECT = EvaluationReport((QuestionOutcome("q1", 1, 1.0, is_document_right=True),))
+QUERIES = [
+    Query("q1", "?", (RelevantSpan("a", 0, 30),)),
+    Query("q2", "?", (RelevantSpan("b", 0, 30),)),
+    Query("q3", "?", (RelevantSpan("b", 0, 30),)),
+]
 
 
 def test_figures_are_rounded_and_ready_for_json() -> None:
-    expected = {
+    replies = {"q1": [HitSpan("a", 50, 80), HitSpan("a", 10, 60)], "q2": [], "q3": []}
+    found = figures(evaluate(QUERIES, replies))
+    assert json.loads(json.dumps(found)) == found
+    assert found == {
         "n": 3,
-        "hit@1": 0.3333,
-        "hit@3": 0.6667,
-        "hit@5": 0.6667,
-        "hit@10": 0.6667,
-        "mrr@10": 0.4444,
-        "ndcg@10": 0.4167,
-        "doc@1": 0.6667,
+        "hit@1": 0.0,
+        "hit@3": 0.3333,
+        "hit@5": 0.3333,
+        "hit@10": 0.3333,
+        "mrr@3": 0.1667,
+        "mrr@5": 0.1667,
+        "mrr@10": 0.1667,
+        "ndcg@3": 0.1402,
+        "ndcg@5": 0.1402,
+        "ndcg@10": 0.1402,
+        "map@10": 0.1667,
+        "doc@1": 0.3333,
+        "coverage@5": 0.3333,
+        "coverage@10": 0.3333,
+        "redundancy@5": 0.0417,
+        "redundancy@10": 0.0417,
+        "documents@5": 0.3333,
+        "documents@10": 0.3333,
     }
-    assert figures(PLAIN) == expected
-    assert json.loads(json.dumps(figures(PLAIN))) == expected
 
 
-def test_table_shows_systems_side_by_side() -> None:
-    table = render_table({"plain": PLAIN, "CHOP + SCP-HNSW": PERFECT})
-    head, first, second = table.split("\n")
-    columns = ["system", "n", "hit@1", "hit@3", "hit@5", "hit@10", "mrr@10", "ndcg@10", "doc@1"]
-    assert head.split() == columns
-    cells = ["3", "0.3333", *["0.6667"] * 3, "0.4444", "0.4167", "0.6667"]
-    assert first.split() == ["plain", *cells]
-    assert second == "CHOP + SCP-HNSW" + f"{1:>9}" + "   1.0000" * 7
-    assert len({len(line) for line in (head, first, second)}) == 1
+def test_evidence_is_named_by_its_budget() -> None:
+    passage = Passage("a", 0, 60, "x" * 60, (0,), 1.0)
+    contexts = {
+        "q1": Context(20, (passage,), ()),
+        "q2": Context(0, (), ()),
+        "q3": Context(0, (), ()),
+    }
+    report = evaluate_contexts(QUERIES, contexts)
+    assert evidence_figures(report, 500) == {
+        "evidence_recall@500": 0.3333,
+        "evidence_precision@500": 0.1667,
+        "evidence_iou@500": 0.1667,
+        "evidence_coverage@500": 0.3333,
+        "context_redundancy": 0.0,
+        "context_documents": 0.3333,
+        "context_tokens": 6.7,
+    }
+    assert at_budget(report, 500)["evidence_recall@500"] == [1.0, 0.0, 0.0]

@@ -5,6 +5,7 @@ import numpy as np
 from scp_ray import schema
 from scp_ray.index.postings import Postings, build_postings
 from scp_ray.records import Stemmer
+from scp_ray.retrieval.pairs import pairs_of
 
 TEXTS = ["red red fox", "", "blue fox", "fox", "grey", *["owl"] * 20]
 
@@ -33,8 +34,16 @@ def occurrences(postings: Postings) -> dict[str, dict[int, int]]:
     return found
 
 
+def pair(first: str, second: str) -> str:
+    [(_, _, term)] = pairs_of([first, second])
+    return term
+
+
 def test_every_term_has_its_rows_and_counts() -> None:
     assert occurrences(build_postings(TEXTS, Stemmer.NONE)) == {
+        pair("red", "red"): {0: 1},
+        pair("red", "fox"): {0: 1},
+        pair("blue", "fox"): {2: 1},
         "blue": {2: 1},
         "fox": {0: 1, 2: 1, 3: 1},
         "grey": {4: 1},
@@ -54,7 +63,7 @@ def test_a_frequent_term_has_no_list_of_rows() -> None:
     # Five bytes a posting against one a row: of 25 rows, five make a term dense.
     postings = build_postings(TEXTS, Stemmer.NONE)
     assert postings.dense.tolist() == [[0] * 5 + [1] * 20]
-    assert len(postings.rows) == 6  # one of blue, grey and red, three of fox
+    assert len(postings.rows) == 9  # one of blue, grey and red, three of fox, three pairs
 
 
 def test_terms_are_sorted_by_their_bytes() -> None:
@@ -65,7 +74,7 @@ def test_terms_are_sorted_by_their_bytes() -> None:
 
 def test_a_term_counts_at_most_255_times() -> None:
     postings = build_postings(["bell " * 300, "bell"], Stemmer.NONE)
-    assert occurrences(postings) == {"bell": {0: 255, 1: 1}}
+    assert occurrences(postings) == {"bell": {0: 255, 1: 1}, pair("bell", "bell"): {0: 255}}
     assert postings.lengths.tolist() == [300, 1]
 
 

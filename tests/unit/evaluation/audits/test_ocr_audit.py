@@ -5,9 +5,9 @@ from statistics import fmean
 
 import pytest
 
-from scp_ray.evaluation.audits.intervals import wilson
 from scp_ray.evaluation.audits.ocr_audit import audit_ratings
 from scp_ray.evaluation.audits.ratings import OcrRating
+from scp_ray.evaluation.intervals import wilson
 
 MakeRatings = Callable[..., list[OcrRating]]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from scp_ray.errors import ConfigError
-from scp_ray.evaluation.audits.intervals import NORMAL_95, Interval, wilson
 from scp_ray.evaluation.audits.projection import Population, population_of
 from scp_ray.evaluation.audits.reviews import Review
+from scp_ray.evaluation.intervals import NORMAL_95, Interval, wilson
 
 MakeReview = Callable[..., Review]
 

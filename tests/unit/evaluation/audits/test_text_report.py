@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from scp_ray.evaluation.audits.reviews import Review
-from scp_ray.evaluation.audits.summary import render_summary
 from scp_ray.evaluation.audits.text_audit import audit_reviews
 from scp_ray.evaluation.audits.text_report import report_text_audit
+from scp_ray.evaluation.pages.summary import render_summary
 
 MakeReview = Callable[..., Review]
 
@@ -27,6 +27,18 @@ def test_how_it_was_projected_is_said(review: MakeReview) -> None:
     assert "drawn at random from all." in _shown([review(3), review(4)])
     thin = [*strata, review(3, stratum="c"), review(None, stratum="c"), review(None)]
     assert "fewer than two are labelled of those without a stratum, c." in _shown(thin)
+
+
+def test_projected_counts_are_whole_texts(review: MakeReview) -> None:
+    reviews = [review(3), review(3), review(4), *(review(None) for _ in range(4))]
+    report = report_text_audit(audit_reviews(reviews), "r.csv")
+    table = report.sections[0].table
+    assert table is not None
+    (row,) = [cells for cells in table.rows if cells[0] == "3"]
+    assert row[1] == "2"
+    assert row[4] == "5"  # two of three, of seven texts
+    low, high = map(int, row[5].split(" to "))
+    assert 2 <= low < 5 < high <= 6
 
 
 def test_begun_reviews_are_told(review: MakeReview) -> None:
