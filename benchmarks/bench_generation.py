@@ -39,7 +39,7 @@ def main() -> None:
     """Index the corpus with each system, have every question answered, and write the figures."""
     args = _parser().parse_args()
     args.work.mkdir(parents=True, exist_ok=True)
-    queries = _first_with_answer(args.queries, args.limit, args.work / args.queries.name)
+    queries = _first_with_answer(args.queries, args.limit, args.work / "asked.jsonl")
     environment = capture(load_settings(None, [], {}), args.corpus)
     model = [*_ENGINE, f"llm.model={args.model}"]
     measured = {name: _measure(args, queries, name, model) for name in SYSTEMS}

@@ -82,6 +82,9 @@ ANSWER_KEY = "key"
 ANSWER = "answer"
 USAGE = "usage"
 CHUNKS = "chunks"
+SET = "set"
+CELL = "cell"
+QUERY_ID = "query_id"
 
 
 def _required(name: str, kind: pa.DataType) -> Field:

@@ -223,7 +223,7 @@ class LexicalConfig(Section):
         pair_weight: Weight of pairs of neighbouring words beside words; 0 = words alone.
     """
 
-    k1: Annotated[float, Field(gt=0.0, le=10.0)] = 1.2
+    k1: Annotated[float, Field(gt=0.0, le=10.0)] = 0.9
     b: Fraction = 0.75
     pair_weight: Fraction = 1.0
 
@@ -233,7 +233,8 @@ class RetrievalConfig(Section):
 
     Attributes:
         top_k: Results.
-        min_index_gap: Least chunk_index distance of two results of a document; 1 = off.
+        min_index_gap: Least chunk_index distance of two results of a document; 1 = off, which finds
+            more of the evidence (``docs/ablations.md``).
         position_weight: Weight w of the position term; 0 leaves position out.
         lexical_weight: Weight l of the words against the vectors, for a question whose terms are
             all known, and less by the share that is not; 0 = vectors alone.
@@ -244,7 +245,7 @@ class RetrievalConfig(Section):
     """
 
     top_k: Annotated[int, Field(ge=1, le=1000)] = 5
-    min_index_gap: PositiveInt = 2
+    min_index_gap: PositiveInt = 1
     position_weight: Fraction = 0.02
     lexical_weight: Fraction = 0.7
     first_pass_candidates: Annotated[int, Field(ge=1, le=1000)] = 20

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, TypeVar
 
-from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules
+from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules, flushed_regularly
 from scp_ray.chop.annotate import annotate_document, ask_pairs
 from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
 from scp_ray.protocols import AnnotationCache, TextGenerator
@@ -65,7 +65,9 @@ class LlmAnnotator:
             self._end_loop()
             raise
         self._answers = Answers(self._generator, cache, CallLimit(max_calls))
-        self._flushing = asyncio.run_coroutine_threadsafe(self._flush_regularly(), self._loop)
+        self._open = AsyncExitStack()
+        self._open.push_async_callback(self._generator.close)
+        self._run(self._open.enter_async_context(flushed_regularly(cache, FLUSH_S)))
 
     def annotate(self, documents: Sequence[Sequence[str]]) -> list[AnnotatedDocument]:
         """Annotate the chunks of each document, all at once.
@@ -89,9 +91,8 @@ class LlmAnnotator:
 
     def close(self) -> None:
         """End the model and the thread; no call may follow."""
-        self._flushing.cancel()
         try:
-            self._run(self._generator.close())
+            self._run(self._open.aclose())
         finally:
             self._end_loop()
 
@@ -145,11 +146,6 @@ class LlmAnnotator:
         except GenerationError as error:
             return AnnotatedDocument([], modules.usage, failure=str(error))
         return AnnotatedDocument(annotations, modules.usage)
-
-    async def _flush_regularly(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_S)
-            await asyncio.to_thread(self._cache.flush)
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:

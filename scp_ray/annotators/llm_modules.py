@@ -9,7 +9,8 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
@@ -207,6 +208,27 @@ class Answers:
                 self._nobody_asks.clear()
                 await self._nobody_asks.wait()
             raise
+
+
+@asynccontextmanager
+async def flushed_regularly(cache: AnnotationCache, period_s: float) -> AsyncIterator[None]:
+    """Flush a cache every ``period_s`` seconds until the block ends: a crash loses no more.
+
+    What came after the last flush is left to the caller.
+    """
+    flushing = asyncio.create_task(_flush_regularly(cache, period_s))
+    try:
+        yield
+    finally:
+        flushing.cancel()
+        with suppress(asyncio.CancelledError):
+            await flushing
+
+
+async def _flush_regularly(cache: AnnotationCache, period_s: float) -> None:
+    while True:
+        await asyncio.sleep(period_s)
+        await asyncio.to_thread(cache.flush)
 
 
 def _kind(request: GenerationRequest) -> bytes:

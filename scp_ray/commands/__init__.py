@@ -1,4 +1,5 @@
 """The commands of ``scp-ray``, one module each: arguments, one call, what is shown, exit code.
 
-A module has ``HELP``, ``add_arguments(parser)`` and ``run(args, settings) -> int``.
+A module has ``HELP`` (unless only a job has it), ``DESCRIPTION``, ``EXAMPLES``,
+``add_arguments(parser)`` and ``run(args, settings) -> int``.
 """

@@ -8,7 +8,7 @@ from scp_ray.commands.terminal import ExitCode, show, show_json
 if TYPE_CHECKING:
     from scp_ray.evaluation.audits.ocr_audit import OcrAudit
     from scp_ray.evaluation.audits.text_audit import TextAudit
-    from scp_ray.evaluation.pages.report import Report
+    from scp_ray.evaluation.pages.content import Report
 
 
 def publish(

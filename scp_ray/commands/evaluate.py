@@ -80,6 +80,8 @@ def run(args: argparse.Namespace, settings: Settings) -> int:
     searcher = LocalSearcher.open(args.index, settings)
     lengths = document_lengths(args.index, searcher.manifest)
     check_spans(queries, lengths, args.index)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)  # before the asking, which takes long
     measured = measure_searcher(searcher, queries, tell, budget=args.budget)
     evaluation = _evaluation(args, settings, searcher, measured, lengths)
     comparison = None if earlier is None else compare(evaluation, earlier)

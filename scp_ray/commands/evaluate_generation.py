@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from scp_ray.evaluation.generation.published import OwnSetup
     from scp_ray.serve.searcher import LocalSearcher
 
-HELP = "measure answers of a language model against reference answers"
 DESCRIPTION = """\
 Asks an index for ten results to every question of QUERIES that has an `answer`, has a language
 model answer it from the first 1, 3, 5 and 10 of them, and scores the answers against the reference

@@ -4,12 +4,11 @@ import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from scp_ray.annotators.factory import make_generator, served_model
-from scp_ray.annotators.llm_modules import Answers, CallLimit
+from scp_ray.annotators.llm_modules import Answers, CallLimit, flushed_regularly
 from scp_ray.commands.terminal import tell
 from scp_ray.config import Settings
 from scp_ray.errors import CallLimitError, GenerationError
@@ -22,7 +21,7 @@ from scp_ray.evaluation.generation.answering import (
 from scp_ray.evaluation.generation.prompting import generation_revision
 from scp_ray.evaluation.queries import Query
 from scp_ray.protocols import AnnotationCache
-from scp_ray.serve.models import QueryRequest
+from scp_ray.serve.measuring import ask_all
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.storage.local import LocalObjectStore
@@ -39,14 +38,14 @@ def find_passages(
     Raises:
         ConfigError: If a question cannot be asked of this index.
     """
-    found = []
-    for query in queries:
-        reply = searcher.answer(QueryRequest.checked({"query": query.query, "top_k": num_passages}))
-        passages = tuple(
-            FoundPassage(result.doc_id, result.chunk_index, result.text) for result in reply.results
+    return [
+        FoundQuestion(
+            query.query_id,
+            query.query,
+            tuple(FoundPassage(one.doc_id, one.chunk_index, one.text) for one in reply.results),
         )
-        found.append(FoundQuestion(query.query_id, query.query, passages))
-    return found
+        for query, reply in ask_all(searcher, queries, tell, top_k=num_passages)
+    ]
 
 
 def answer_questions(
@@ -102,20 +101,11 @@ async def _ask(
 ) -> list[Answered]:
     generator = make_generator(settings)
     answers = Answers(generator, cache, CallLimit(settings.llm.max_calls))
-    flushing = asyncio.create_task(_flush_regularly(cache))
     try:
-        return await answer_all(answers, questions, sizes, counts, _progress(len(questions)))
+        async with flushed_regularly(cache, _FLUSH_S):
+            return await answer_all(answers, questions, sizes, counts, _progress(len(questions)))
     finally:
-        flushing.cancel()
-        with suppress(asyncio.CancelledError):
-            await flushing
         await generator.close()
-
-
-async def _flush_regularly(cache: AnnotationCache) -> None:
-    while True:
-        await asyncio.sleep(_FLUSH_S)
-        await asyncio.to_thread(cache.flush)
 
 
 def _progress(num_questions: int) -> Callable[[int], None]:

@@ -34,7 +34,6 @@ class TokenEncoder:
 
     Attributes:
         layer: The layer whose output is taken, from 1.
-        num_layers: Layers of the model.
         max_tokens: Most tokens of a text, marks counted; of longer ones the beginning is read.
     """
 
@@ -61,10 +60,10 @@ class TokenEncoder:
         except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
             message = f"{folder} holds no model that reads texts: {str(error).splitlines()[0]}"
             raise EncoderError(message) from error
-        self.num_layers = int(model.config.num_hidden_layers)
-        self.layer = self.num_layers if layer is None else layer
-        if not 1 <= self.layer <= self.num_layers:
-            message = f"{folder} has {self.num_layers} layers, there is no layer {layer}"
+        num_layers = int(model.config.num_hidden_layers)
+        self.layer = num_layers if layer is None else layer
+        if not 1 <= self.layer <= num_layers:
+            message = f"{folder} has {num_layers} layers, there is no layer {layer}"
             raise EncoderError(message)
         limit = int(model.config.max_position_embeddings)
         self.max_tokens = min(limit, int(self._tokenizer.model_max_length))

@@ -65,7 +65,7 @@ class EvidenceOutcome:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceReport:
-    """Means over the questions of a file.
+    """How the contexts of the questions of a file fared.
 
     Attributes:
         outcomes: Every question, in the order of the file; at least one.
@@ -77,21 +77,6 @@ class EvidenceReport:
         """Return what each question counts in each metric, in the order of the file."""
         rows = [outcome.values for outcome in self.outcomes]
         return {name: [row[name] for row in rows] for name in rows[0]}
-
-    @property
-    def recall(self) -> float:
-        """Mean evidence recall."""
-        return mean([outcome.recall for outcome in self.outcomes])
-
-    @property
-    def precision(self) -> float:
-        """Mean evidence precision."""
-        return mean([outcome.precision for outcome in self.outcomes])
-
-    @property
-    def num_tokens(self) -> float:
-        """Mean tokens of a context."""
-        return mean([outcome.num_tokens for outcome in self.outcomes])
 
 
 def evaluate_contexts(queries: Sequence[Query], contexts: Mapping[str, Context]) -> EvidenceReport:

@@ -42,14 +42,10 @@ class QuestionOutcome:
     first_relevant_rank: int | None
     values: Mapping[str, float]
 
-    def is_hit(self, k: int) -> bool:
-        """Whether one of the first ``k`` hits is relevant, for k from 1 to 10."""
-        return self.first_relevant_rank is not None and self.first_relevant_rank <= k
-
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """Means over the questions of a file.
+    """How the questions of a file fared.
 
     Attributes:
         outcomes: Every question, in the order of the file; at least one.
@@ -61,28 +57,6 @@ class EvaluationReport:
         """Return what each question counts in each metric, in the order of the file."""
         names = self.outcomes[0].values
         return {name: [outcome.values[name] for outcome in self.outcomes] for name in names}
-
-    def hit_at(self, k: int) -> float:
-        """Share of the questions with a relevant hit among the first ``k``, for k from 1 to 10."""
-        return mean([outcome.is_hit(k) for outcome in self.outcomes])
-
-    @property
-    def mrr(self) -> float:
-        """MRR@10."""
-        return self._mean(f"mrr@{CUTOFF}")
-
-    @property
-    def ndcg(self) -> float:
-        """NDCG@10."""
-        return self._mean(f"ndcg@{CUTOFF}")
-
-    @property
-    def document_at_1(self) -> float:
-        """Share of the questions whose first hit is of a right document."""
-        return self._mean("doc@1")
-
-    def _mean(self, name: str) -> float:
-        return mean([outcome.values[name] for outcome in self.outcomes])
 
 
 def evaluate(

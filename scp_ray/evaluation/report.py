@@ -1,10 +1,12 @@
-"""Names and rounds the figures of evaluation reports, ready for JSON."""
+"""Names and rounds the figures of evaluations, ready for JSON."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from scp_ray.evaluation.evidence import EvidenceReport
+from scp_ray.evaluation.intervals import Interval
 from scp_ray.evaluation.metrics import EvaluationReport
+from scp_ray.evaluation.paired import PairedDifference
 from scp_ray.evaluation.pairing import mean
 
 Figures: TypeAlias = dict[str, int | float]
@@ -14,6 +16,8 @@ LESS_IS_BETTER: Final = ("redundancy@", "context_redundancy", "context_tokens")
 NEITHER_IS_BETTER: Final = ("documents@", "context_documents")
 """How the names of metrics begin that say how answers are, and not how good."""
 
+FILE_DIGITS: Final = 6
+"""Digits after the point of the figures that files keep."""
 _DIGITS: Final = 4
 
 
@@ -30,8 +34,9 @@ def evidence_figures(report: EvidenceReport, budget: int) -> Figures:
 
     The names are those of ``at_budget``.
     """
-    rounded = _rounded_means(at_budget(report, budget))
-    return {**rounded, "context_tokens": round(report.num_tokens, 1)}
+    columns = at_budget(report, budget)
+    num_tokens = mean(columns["context_tokens"])
+    return {**_rounded_means(columns), "context_tokens": round(num_tokens, 1)}
 
 
 def at_budget(report: EvidenceReport, budget: int) -> dict[str, list[float]]:
@@ -42,6 +47,30 @@ def at_budget(report: EvidenceReport, budget: int) -> dict[str, list[float]]:
     return {
         f"{name}@{budget}" if name.startswith("evidence_") else name: values
         for name, values in report.values().items()
+    }
+
+
+def interval_tree(value: Interval) -> dict[str, float]:
+    """Return a mean with its interval, JSON-ready, rounded to six digits."""
+    return {
+        "mean": round(value.point, FILE_DIGITS),
+        "low": round(value.low, FILE_DIGITS),
+        "high": round(value.high, FILE_DIGITS),
+    }
+
+
+def difference_tree(one: PairedDifference) -> dict[str, int | float]:
+    """Return a paired difference, JSON-ready: the mean and its interval rounded to six digits.
+
+    The p-value keeps four significant digits, so that none becomes 0.
+    """
+    return {
+        "mean": round(one.mean, FILE_DIGITS),
+        "low": round(one.low, FILE_DIGITS),
+        "high": round(one.high, FILE_DIGITS),
+        "num_better": one.num_better,
+        "num_worse": one.num_worse,
+        "p_value": float(f"{one.p_value:.4g}"),
     }
 
 

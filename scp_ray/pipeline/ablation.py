@@ -9,7 +9,6 @@ from typing import Any, Final
 from scp_ray.annotators.factory import annotator_revision
 from scp_ray.chop.prefix import PREFIX_REVISION
 from scp_ray.config import Settings
-from scp_ray.evaluation.ablation.cells import Grid, make_grid, setting_key
 from scp_ray.evaluation.ablation.config import (
     AblationConfig,
     AnnotatorKind,
@@ -17,6 +16,7 @@ from scp_ray.evaluation.ablation.config import (
     VariantSetting,
     product_setting,
 )
+from scp_ray.evaluation.ablation.grid import Grid, make_grid, setting_key
 from scp_ray.evaluation.ablation.results import CellResult, SetFacts, StudyResults
 from scp_ray.evaluation.ablation.variant import text_key
 from scp_ray.evaluation.baselines.chunkers import ChunkMethod
@@ -82,7 +82,11 @@ def ablation_settings(config: AblationConfig, settings: Settings) -> Settings:
     grid = make_grid(config, product_setting(settings))
     kinds = {one.annotator for cells in grid.cells.values() for one in cells}
     named = [AnnotatorName(kind.value) for kind in kinds if kind.needs_llm]
-    return settings.with_values("chop", annotator=min(named)) if named else settings
+    if not named:
+        return settings
+    # A model on the cluster's own accelerators needs a place on it, a remote one none.
+    sized_for = AnnotatorName.VLLM if AnnotatorName.VLLM in named else named[0]
+    return settings.with_values("chop", annotator=sized_for)
 
 
 def run_ablation(
@@ -282,5 +286,4 @@ def _facts(one: QuestionSet) -> SetFacts:
         len(one.documents),
         sum(map(len, one.documents.values())),
         len(one.queries),
-        has_names=bool(one.names),
     )

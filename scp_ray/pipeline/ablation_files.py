@@ -6,10 +6,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scp_ray.evaluation.ablation.markdown import render_markdown
 from scp_ray.evaluation.ablation.results import StudyResults
+from scp_ray.evaluation.pages.content import Report
+from scp_ray.evaluation.pages.markdown import render_markdown
 from scp_ray.evaluation.pages.page import render_page
-from scp_ray.evaluation.pages.report import Report
 from scp_ray.storage.opening import open_store
 
 FIGURES_FILE: Final = "ablation.json"

@@ -13,10 +13,10 @@ from typing import Any
 from scp_ray import schema
 from scp_ray.corpus.inventory import inventory_file, list_inputs
 from scp_ray.corpus.read import read_documents
-from scp_ray.errors import ConfigError, DocumentError, QueriesFormatError
+from scp_ray.errors import ConfigError, DocumentError
 from scp_ray.evaluation.ablation.config import SetConfig
 from scp_ray.evaluation.ablation.signatures import NamedPart, read_true_names
-from scp_ray.evaluation.queries import Query, read_queries
+from scp_ray.evaluation.queries import Query, check_spans, read_queries
 from scp_ray.evaluation.relevance import RelevantSpan
 from scp_ray.protocols import ObjectStore
 from scp_ray.sections import CorpusConfig
@@ -53,7 +53,8 @@ def read_set(name: str, config: SetConfig, corpus: CorpusConfig) -> QuestionSet:
     """
     documents = _read_documents(name, open_existing(config.corpus), corpus)
     queries = read_queries(Path(config.queries))
-    _check_evidence(config.queries, queries, documents)
+    lengths = {doc_id: len(text) for doc_id, text in documents.items()}
+    check_spans(queries, lengths, config.corpus)
     names = read_true_names(Path(config.true_names)) if config.true_names else {}
     if unknown := sorted(names.keys() - documents.keys()):
         message = f"{config.true_names}: the corpus has no document {unknown[0]!r}"
@@ -128,21 +129,3 @@ def _read_documents(name: str, store: ObjectStore, config: CorpusConfig) -> dict
         message = f"sets.{name}.corpus: {store.url} has no document"
         raise ConfigError(message)
     return dict(sorted(documents.items()))
-
-
-def _check_evidence(file: str, queries: Sequence[Query], documents: Mapping[str, str]) -> None:
-    for query in queries:
-        where = f"{file}: query {query.query_id!r}"
-        if not query.relevant:
-            message = f"{where} has no relevant span, so it cannot be scored"
-            raise QueriesFormatError(message)
-        for span in query.relevant:
-            if span.doc_id not in documents:
-                message = f"{where}: the corpus has no document {span.doc_id!r}"
-                raise QueriesFormatError(message)
-            if span.char_end > len(documents[span.doc_id]):
-                message = (
-                    f"{where}: {span.doc_id!r} has {len(documents[span.doc_id])} characters, and "
-                    f"its evidence ends at {span.char_end}"
-                )
-                raise QueriesFormatError(message)

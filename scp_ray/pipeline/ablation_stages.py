@@ -16,7 +16,7 @@ from scp_ray import schema
 from scp_ray.annotators.factory import make_annotator
 from scp_ray.annotators.heuristic import chunk_signature
 from scp_ray.config import Settings
-from scp_ray.embedding.factory import load_encoder, load_named_tokenizer, load_tokenizer
+from scp_ray.embedding.factory import load_named_tokenizer, load_tokenizer
 from scp_ray.embedding.text_windows import text_windows
 from scp_ray.errors import AnnotationError
 from scp_ray.evaluation.ablation.config import AnnotatorKind, CellSetting, VariantSetting
@@ -27,6 +27,7 @@ from scp_ray.evaluation.ablation.variant import CutDocument, Prefixer, text_key,
 from scp_ray.evaluation.baselines.chunkers import ChunkMethod, cut_with
 from scp_ray.pipeline.ablation_sets import QuestionSet, load_set
 from scp_ray.pipeline.ablation_store import AblationStore, Embeddings
+from scp_ray.pipeline.planned_encoder import load_planned_encoder
 from scp_ray.protocols import Annotator, Encoder, Float32Array
 from scp_ray.records import ChunkAnnotation, ChunkSpan
 from scp_ray.sections import AnnotatorName, ChunkingConfig
@@ -58,6 +59,16 @@ class AblationSite:
     def open(self) -> AblationStore:
         """Open the store of the results."""
         return AblationStore(open_store(self.out), self.encoder.revision)
+
+    def load_encoder(self) -> Encoder:
+        """Load the encoder.
+
+        Raises:
+            EncoderError: If the one found here is not the one that the ablation was planned with.
+        """
+        return load_planned_encoder(
+            self.settings.embedding, self.encoder.revision, self.num_threads
+        )
 
 
 def task_table(tasks: Sequence[dict[str, Any]]) -> pa.Table:
@@ -121,7 +132,7 @@ class PrepareStage:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        return load_encoder(self._site.settings.embedding, num_threads=self._site.num_threads)
+        return self._site.load_encoder()
 
     def _variant(self, one: QuestionSet, setting: VariantSetting) -> pa.Table:
         texts = list(one.documents.values())
@@ -208,7 +219,7 @@ class EmbedTextsStage:
 
     def __init__(self, site: AblationSite) -> None:
         self._pieces = site.open()
-        self._encoder = load_encoder(site.settings.embedding, num_threads=site.num_threads)
+        self._encoder = site.load_encoder()
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take tasks ``{texts, is_question}`` and write the vectors of each."""

@@ -124,15 +124,17 @@ class Embeddings:
     """Vectors of texts by their keys.
 
     Args:
-        blocks: Tables of keys and vectors.
+        blocks: Tables of keys and vectors. Blocks of two runs may have the same key: the last one
+            counts.
     """
 
     def __init__(self, blocks: Sequence[pa.Table]) -> None:
         self._rows: dict[bytes, int] = {}
         vectors: list[Float32Array] = []
+        num_rows = 0
         for table in blocks:
-            for key in _keys(table):
-                self._rows[key] = len(self._rows)
+            self._rows |= {key: num_rows + row for row, key in enumerate(_keys(table))}
+            num_rows += table.num_rows
             column: Any = table.column(schema.EMBEDDING).combine_chunks()
             vectors.append(column.flatten().to_numpy().reshape(table.num_rows, -1))
         self._vectors = np.concatenate(vectors)

@@ -3,21 +3,19 @@
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from scp_ray import schema
-from scp_ray.chop.prefix import embedding_text, render_prefix
+from scp_ray.chop.prefix_writer import PrefixedChunks, PrefixWriter
 from scp_ray.config import Settings
-from scp_ray.embedding.factory import load_encoder
 from scp_ray.errors import DocumentError, EncoderError, QuarantineReason
+from scp_ray.pipeline.planned_encoder import load_planned_encoder
 from scp_ray.pipeline.staged_parts import write_part
 from scp_ray.pipeline.work import WorkItem, annotation_row, items_from_table
 from scp_ray.protocols import Float32Array
-from scp_ray.records import Cnm
 from scp_ray.storage.keys import staged_folder
 from scp_ray.storage.manifest import EncoderEntry
 from scp_ray.storage.opening import open_store
@@ -51,14 +49,6 @@ class _Embedded:
     embed_s: float
 
 
-class _Prefixed(NamedTuple):
-    """Prefix and embedded text of each chunk of a document."""
-
-    prefixes: list[str]
-    texts: list[str]
-    num_shortened: int
-
-
 class EmbedStage:
     """Embeds ``prefix + chunk`` and stages the rows by shard.
 
@@ -69,15 +59,14 @@ class EmbedStage:
     def __init__(self, target: StagingTarget, settings: Settings, num_threads: int) -> None:
         self._target = target
         self._store = open_store(target.index)
-        self._budget = settings.chunking.prefix_budget_tokens
-        self._encoder = load_encoder(settings.embedding, num_threads=num_threads)
-        if self._encoder.revision != target.encoder.revision:
-            message = (
-                f"the encoder {self._encoder.name!r} of this node has other weights than the one "
-                "that the run was planned with; install the same model on every node"
-            )
-            raise EncoderError(message)
-        self._render = lru_cache(maxsize=4096)(self._rendered)
+        self._encoder = load_planned_encoder(
+            settings.embedding, target.encoder.revision, num_threads
+        )
+        self._writer = PrefixWriter(
+            self._encoder.tokenizer,
+            self._encoder.max_tokens,
+            settings.chunking.prefix_budget_tokens,
+        )
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``WORK`` and yield ``OUTCOMES``."""
@@ -125,27 +114,9 @@ class EmbedStage:
             for item, one, vectors in zip(items, prefixed, np.split(embeddings, ends), strict=True)
         ]
 
-    def _prefixed(self, item: WorkItem) -> _Prefixed:
-        """Render each chunk's prefix in the room that the chunk leaves; count the shortened."""
-        chunks = item.chunk_texts
-        room = [self._encoder.max_tokens - span.num_tokens for span in item.spans]
-        prefixes = [
-            self._render(annotation.cnm, min(self._budget, left))
-            for annotation, left in zip(item.annotations, room, strict=True)
-        ]
-        texts = [
-            embedding_text(prefix, chunk) for prefix, chunk in zip(prefixes, chunks, strict=True)
-        ]
-        counts = self._encoder.tokenizer.count_tokens(texts)
-        shortened = sum(left < self._budget for left in room)
-        for row, count in enumerate(counts):
-            if count > self._encoder.max_tokens and prefixes[row]:
-                prefixes[row], texts[row] = "", chunks[row]  # joining made more tokens
-                shortened += 1
-        return _Prefixed(prefixes, texts, shortened)
-
-    def _rendered(self, cnm: Cnm, budget: int) -> str:
-        return render_prefix(cnm, self._encoder.tokenizer, budget)
+    def _prefixed(self, item: WorkItem) -> PrefixedChunks:
+        cnms = [annotation.cnm for annotation in item.annotations]
+        return self._writer.write(item.chunk_texts, item.spans, cnms)
 
     def _stage(self, shard_id: int, done: list[_Embedded]) -> str:
         chunks = pa.concat_tables(_chunk_table(one, self._encoder.dim) for one in done)

@@ -1,10 +1,10 @@
 """Pairs of neighbouring words: terms of the lexical index beside the words themselves.
 
 A pair says that two words stand together, which single words cannot: ``camera settings`` is a
-heading, ``camera`` and ``settings`` are everywhere. A pair is any two words that follow each other
-and of which neither is a function word; it is scored as a word is. Pairs are hashed, so that there
-are no more than ``NUM_PAIRS`` of them however large a collection is: in a small one two pairs
-hardly ever share a number, and in a huge one a rare pair counts for a little less.
+heading, ``camera`` and ``settings`` are everywhere. A pair is any two different words that follow
+each other and of which neither is a function word; it is scored as a word is. Pairs are hashed, so
+that there are no more than ``NUM_PAIRS`` of them however large a collection is: in a small one two
+pairs hardly ever share a number, and in a huge one a rare pair counts for a little less.
 """
 
 import zlib
@@ -62,7 +62,7 @@ def term_hashes(terms: Iterable[str]) -> UInt64Array:
 def pair_numbers(first: UInt64Array, second: UInt64Array) -> npt.NDArray[np.int32]:
     """Return the pair that neighbouring terms make, shape (n,), int32, in [0, ``NUM_PAIRS``).
 
-    -1 stands for no pair: one of the two is a function word.
+    -1 stands for no pair: one of the two is a function word, or both are the same.
 
     Args:
         first: ``term_hashes`` of the first terms, shape (n,).
@@ -73,7 +73,8 @@ def pair_numbers(first: UInt64Array, second: UInt64Array) -> npt.NDArray[np.int3
     mixed = (first * _FIRST) ^ (second * _SECOND)
     mixed *= _FIRST
     numbers = (mixed >> _SHIFT).astype(np.int32)
-    return np.where((first == _NO_WORD) | (second == _NO_WORD), np.int32(-1), numbers)
+    is_none = (first == _NO_WORD) | (second == _NO_WORD) | (first == second)
+    return np.where(is_none, np.int32(-1), numbers)
 
 
 def pair_term(number: int) -> str:

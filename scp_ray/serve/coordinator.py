@@ -17,9 +17,10 @@ from scp_ray.serve.generation_board import (
     Directive,
     GenerationBoard,
     HolderReport,
+    Stage,
 )
 from scp_ray.serve.metrics import ServeMetrics
-from scp_ray.serve.models import ReloadState
+from scp_ray.serve.models import ReloadModel, ReloadState
 from scp_ray.serve.remote import answer_of
 from scp_ray.storage.opening import open_store
 from scp_ray.storage.publish import GenerationEntry, read_entry
@@ -45,7 +46,9 @@ class GenerationCoordinator:
         self._board = GenerationBoard(first, num_replicas, LIFETIME_S)
         self._changed = asyncio.Event()
         self._has_looked = asyncio.Event()
-        self._told: tuple[int, ReloadState, int] | None = None
+        self._told_version: int | None = None
+        self._told: tuple[ReloadState, int] | None = None
+        self._lost: str | None = None
         self._watching = asyncio.get_running_loop().create_task(self._watch())
         self._retrying = asyncio.get_running_loop().create_task(self._retry())
 
@@ -71,50 +74,81 @@ class GenerationCoordinator:
         self._announce()
         return self._board.directive
 
+    async def drain(self) -> None:
+        """Have the fronts come to their end, and return when all have."""
+        self._board.drain(time.monotonic())
+        self._announce()
+        while self._board.directive.stage is not Stage.DRAINED:
+            await self._changed.wait()
+
     async def _watch(self) -> None:
         while True:
-            try:
+            with suppress(Exception):  # it is told, and the next look may go well
                 await self._look()
-            except Exception as error:  # noqa: BLE001 - the next look may go well
-                _LOGGER.warning("cannot look for a new generation: %s", error)
-            finally:
-                self._has_looked.set()
+            self._has_looked.set()
             await asyncio.sleep(self._poll_s)
 
     async def _retry(self) -> None:
         pause_s = _FIRST_RETRY_S
         while True:
             await asyncio.sleep(pause_s)
-            has_failed = self._board.directive.reload.state is ReloadState.FAILED
-            pause_s = min(2 * pause_s, _LAST_RETRY_S) if has_failed else _FIRST_RETRY_S
+            attempt = self._board.directive.attempt
             self._board.retry(time.monotonic())
+            has_failed = self._board.directive.attempt != attempt
+            pause_s = min(2 * pause_s, _LAST_RETRY_S) if has_failed else _FIRST_RETRY_S
             self._announce()
 
     async def _look(self) -> None:
-        entry = await asyncio.to_thread(read_entry, self._store)
+        try:
+            entry = await asyncio.to_thread(self._current)
+        except Exception as error:
+            self._board.lose(f"{type(error).__name__}: {error}", time.monotonic())
+            self._announce()
+            raise
+        self._board.offer(entry, time.monotonic())
+        self._announce()
+
+    def _current(self) -> GenerationEntry:
+        entry = read_entry(self._store)
         if entry is None:
             message = f"{self._store.url}: no index here any more; the service goes on as it is"
             raise IndexFormatError(message)
-        self._board.offer(entry, time.monotonic())
-        self._announce()
+        return entry
 
     def _announce(self) -> None:
         """Wake who waits if the directive is another one, and tell of a reload's end once."""
         directive = self._board.directive
-        if self._told is not None and self._told[0] == directive.version:
+        if self._told_version == directive.version:
             return
-        before, reload = self._told, directive.reload
-        self._told = (directive.version, reload.state, reload.generation)
+        self._told_version = directive.version
         self._changed.set()
         self._changed = asyncio.Event()
         if directive.serving is not None:
             self._metrics.serving(directive.serving.generation)
-        if before is not None and before[1:] == self._told[1:]:
+        self._tell_of_current(directive.reload)
+        self._tell_of_reload(directive)
+
+    def _tell_of_current(self, reload: ReloadModel) -> None:
+        lost = reload.reason if reload.state is ReloadState.UNREADABLE else None
+        self._metrics.current(is_readable=lost is None)
+        if lost is not None and lost != self._lost:
+            _LOGGER.error("cannot look for a new generation: %s", lost)
+        elif lost is None and self._lost is not None:
+            _LOGGER.info("CURRENT can be read again")
+        self._lost = lost
+
+    def _tell_of_reload(self, directive: Directive) -> None:
+        reload = directive.reload
+        is_taken = directive.serving == directive.target
+        state = ReloadState.CURRENT if is_taken else reload.state
+        told = (state, reload.generation)
+        if state is ReloadState.UNREADABLE or told == self._told:
             return
-        if reload.state is ReloadState.CURRENT:
+        self._told = told
+        if state is ReloadState.CURRENT:
             _LOGGER.info("serving generation %d", reload.generation)
             self._metrics.reloaded("swapped")
-        elif reload.state is ReloadState.FAILED:
+        elif state is ReloadState.FAILED:
             _LOGGER.error("generation %d not taken: %s", reload.generation, reload.reason)
             self._metrics.reloaded("failed")
 

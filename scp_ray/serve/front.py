@@ -26,8 +26,8 @@ from scp_ray.serve.hedging import HedgedCall
 from scp_ray.serve.http_api import create_api
 from scp_ray.serve.listener import Listener
 from scp_ray.serve.metrics import ServeMetrics
-from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest
-from scp_ray.serve.query_encoding import EncodeCall, Encoded, encode_calls
+from scp_ray.serve.models import DefaultsModel, IndexInfo, QueryReply, QueryRequest
+from scp_ray.serve.query_encoding import MAX_TEXTS, EncodeCall, Encoded, encode_calls
 from scp_ray.serve.question_reader import QuestionReader
 from scp_ray.serve.remote import answer_of
 from scp_ray.serve.replicas import (
@@ -46,8 +46,9 @@ from scp_ray.storage.publish import GenerationEntry
 
 _CALLS_PER_REPLICA = 2  # one is answered while the next one travels
 _MAX_CALL_SIZE = 128
-_MAX_TEXTS = 64
 _GAUGES_EVERY_S = 1.0
+_ON_ITS_WAY_S = 1.0  # the last answer, through a proxy
+_NOTICE_S = 2.0  # from not being ready to taking no more questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class Front:
         self._api = create_api(self, served.settings, admission=self._admission, middleware=[log])
         self._listener = Listener(self._api, config.host, config.port) if served.is_direct else None
         self._telling = asyncio.create_task(self._tell_gauges())
+        self._draining = asyncio.create_task(self._drain())
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         """Return the HTTP application over this object."""
@@ -117,6 +119,7 @@ class Front:
     async def __del__(self) -> None:
         """Write and send what is left."""
         self._telling.cancel()
+        self._draining.cancel()
         if self._listener is not None:
             await self._listener.close()
         await self._holder.close()
@@ -165,6 +168,7 @@ class Front:
             encoder=manifest.encoder.model,
             annotator=manifest.annotator_revision,
             settings_hash=manifest.settings_hash,
+            defaults=DefaultsModel.of(self._served.settings),
             reload=self._holder.reload,
         )
 
@@ -178,7 +182,7 @@ class Front:
         group = None if self._gatherers else open_group(served, manifest, 0, self._threads.run)
         router = Router(
             manifest,
-            self._clients(entry, served.shard_map.shards_of(manifest)),
+            self._clients(entry, served.shard_map.shards_of(manifest), group),
             Reading(
                 lambda text: self._encoding.ask(EncodeCall(entry, text)),
                 QuestionReader.open(open_store(served.index), manifest, served.settings),
@@ -190,29 +194,22 @@ class Front:
         return FrontPart(router, encoder, group)
 
     def _clients(
-        self, entry: GenerationEntry, shards: Sequence[Sequence[int]]
+        self, entry: GenerationEntry, shards: Sequence[Sequence[int]], here: ShardGroup | None
     ) -> list[GroupClient]:
-        if not self._gatherers:
-            held = frozenset(shard for group in shards for shard in group)
-            return [CallingClient(group_name(0), held, entry, self._answer_here)]
+        if here is not None:
+            ask = partial(self._answer_here, here)
+            return [CallingClient(group_name(0), here.shard_ids, entry, ask)]
         return [
             CallingClient(name, frozenset(held), entry, gatherer.ask)
             for (name, gatherer), held in zip(self._gatherers.items(), shards, strict=True)
             if held
         ]
 
-    async def _answer_here(self, call: GroupCall) -> object:
-        (answer,) = await answer_calls([call], self._group_of, self._threads.executor)
+    async def _answer_here(self, group: ShardGroup, call: GroupCall) -> object:
+        (answer,) = await answer_calls([call], lambda _entry: group, self._threads.executor)
         if isinstance(answer, BaseException):
             raise answer
         return answer
-
-    def _group_of(self, entry: GenerationEntry) -> ShardGroup:
-        group = self._holder.part(entry).group
-        if group is None:
-            message = "this front holds no shards"
-            raise LookupError(message)
-        return group
 
     def _encoder_of(self, entry: GenerationEntry) -> Encoder:
         encoder = self._holder.part(entry).encoder
@@ -226,13 +223,13 @@ class Front:
     ) -> Gatherer[EncodeCall, Encoded]:
         if handle is not None:
             num_calls = _CALLS_PER_REPLICA * self._served.settings.serve.num_encoders
-            return Gatherer(partial(_remote, handle), max_calls=num_calls, max_size=_MAX_TEXTS)
+            return Gatherer(partial(_remote, handle), max_calls=num_calls, max_size=MAX_TEXTS)
         executor = ThreadPoolExecutor(1, "scp_ray encoder")
 
         async def encode(calls: list[EncodeCall]) -> list[Encoded]:
             return await encode_calls(calls, self._encoder_of, executor)
 
-        return Gatherer(encode, max_calls=1, max_size=_MAX_TEXTS)
+        return Gatherer(encode, max_calls=1, max_size=MAX_TEXTS)
 
     def _gathered_calls(
         self, name: str, handle: "DeploymentHandle[Any]"
@@ -249,6 +246,12 @@ class Front:
 
         num_calls = _CALLS_PER_REPLICA * config.replicas_per_group
         return Gatherer(counted, max_calls=num_calls, max_size=_MAX_CALL_SIZE)
+
+    async def _drain(self) -> None:
+        await self._holder.draining.wait()
+        await self._admission.end(_NOTICE_S)
+        await asyncio.sleep(_ON_ITS_WAY_S)
+        self._holder.tell_drained()
 
     async def _tell_gauges(self) -> None:
         while True:

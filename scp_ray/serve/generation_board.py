@@ -7,6 +7,7 @@ holder has it open, and lets an old one go when no front needs it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from scp_ray.serve.models import ReloadModel, ReloadState
 from scp_ray.storage.publish import GenerationEntry
@@ -15,6 +16,14 @@ FRONT = "front"
 WAIT_S = 5.0  # a report is answered at the latest after
 PATIENCE_S = 2 * WAIT_S  # a holder without an answer reports again after
 LIFETIME_S = 4 * WAIT_S  # a holder that has not reported counts as dead after
+
+
+class Stage(StrEnum):
+    """How far a service is with its end."""
+
+    RUNNING = "running"
+    DRAINING = "draining"
+    DRAINED = "drained"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class HolderReport:
         failed: Generations that it could not open, and why.
         attempt: The directive's ``attempt`` under which it tried.
         number: Grows with each report of a holder; the reports may overtake each other.
+        is_drained: Whether it takes no more questions and has answered those that it had; of a
+            front alone.
     """
 
     holder: str
@@ -38,6 +49,7 @@ class HolderReport:
     failed: Mapping[GenerationEntry, str] = field(default_factory=dict)
     attempt: int = 0
     number: int = 0
+    is_drained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,8 @@ class Directive:
         keep: Generations that must stay open; all others may be closed.
         attempt: Grows when a failed target is to be tried again.
         reload: For ``/v1/index``.
+        stage: ``DRAINING`` when fronts are to take no more questions and to answer those that they
+            have, ``DRAINED`` when all have.
     """
 
     version: int
@@ -59,6 +73,7 @@ class Directive:
     keep: frozenset[GenerationEntry]
     attempt: int
     reload: ReloadModel
+    stage: Stage
 
 
 @dataclass(slots=True)
@@ -101,6 +116,8 @@ class GenerationBoard:
         self._keep = frozenset({target})
         self._said: tuple[object, ...] = ()
         self._began: float | None = None
+        self._lost: str | None = None
+        self._is_draining = False
 
     def report(self, report: HolderReport, now: float) -> None:
         """Take a report at ``now``, seconds of any clock that does not go back."""
@@ -120,9 +137,20 @@ class GenerationBoard:
 
     def offer(self, entry: GenerationEntry, now: float) -> None:
         """Tell what ``CURRENT`` names."""
+        self._lost = None
         if entry != self._target:
             self._target = entry
             self._attempt += 1
+        self._settle(now)
+
+    def lose(self, reason: str, now: float) -> None:
+        """Tell that ``CURRENT`` cannot be read, and why; what it named last stays the target."""
+        self._lost = reason
+        self._settle(now)
+
+    def drain(self, now: float) -> None:
+        """Have the fronts come to their end, while everybody else goes on."""
+        self._is_draining = True
         self._settle(now)
 
     def retry(self, now: float) -> None:
@@ -140,6 +168,7 @@ class GenerationBoard:
             self._keep,
             self._attempt,
             self._reload,
+            self._stage,
         )
 
     def _settle(self, now: float) -> None:
@@ -159,7 +188,7 @@ class GenerationBoard:
             if self._is_new(now):
                 needed |= holder.is_open
         self._keep = frozenset(needed)
-        self._said = (self._serving, self._keep, self._attempt, self._reload)
+        self._said = (self._serving, self._keep, self._attempt, self._reload, self._stage)
         self._version += self._said != before
 
     def _is_new(self, now: float) -> bool:
@@ -204,4 +233,15 @@ class GenerationBoard:
         state = ReloadState.LOADING if failure is None else ReloadState.FAILED
         if self._serving == self._target:
             state, failure = ReloadState.CURRENT, None
+        if self._lost is not None:
+            state, failure = ReloadState.UNREADABLE, self._lost
         return ReloadModel(state=state, generation=self._target.generation, reason=failure)
+
+    @property
+    def _stage(self) -> Stage:
+        if not self._is_draining:
+            return Stage.RUNNING
+        reports = [holder.report for holder in self._holders.values()]
+        drained = [one.is_drained for one in reports if one.deployment == FRONT]
+        has_all = len(drained) >= self._num_replicas.get(FRONT, 0)  # a new coordinator knows none
+        return Stage.DRAINED if has_all and all(drained) else Stage.DRAINING

@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from scp_ray.errors import NotReadyError, ScpRayError
-from scp_ray.serve.generation_board import FRONT, PATIENCE_S, Directive, HolderReport
-from scp_ray.serve.models import ReloadModel, ReloadState
+from scp_ray.serve.generation_board import FRONT, PATIENCE_S, Directive, HolderReport, Stage
+from scp_ray.serve.models import ReloadModel
 from scp_ray.storage.publish import GenerationEntry
 
 P = TypeVar("P")
@@ -38,6 +38,7 @@ class GenerationHolder(Generic[P]):
 
     Attributes:
         reload: Where the service is with the newest generation; None before ``start``.
+        draining: Set once the fronts are to come to their end.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class GenerationHolder(Generic[P]):
         open_part: Callable[[GenerationEntry], P],
     ) -> None:
         self.reload: ReloadModel | None = None
+        self.draining = asyncio.Event()
         self._name = name
         self._deployment = deployment
         self._coordinator = coordinator
@@ -59,6 +61,7 @@ class GenerationHolder(Generic[P]):
         self._attempt = 0
         self._seen = -1
         self._num_reports = 0
+        self._is_drained = False
         self._has_news = asyncio.Event()
         self._opening: asyncio.Task[None] | None = None
         self._following: asyncio.Task[None] | None = None
@@ -86,6 +89,11 @@ class GenerationHolder(Generic[P]):
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+
+    def tell_drained(self) -> None:
+        """Report that this front takes no more questions and has answered those that it had."""
+        self._is_drained = True
+        self._has_news.set()
 
     def part(self, entry: GenerationEntry) -> P:
         """Return this process's part of a generation.
@@ -163,11 +171,14 @@ class GenerationHolder(Generic[P]):
             dict(self._failed),
             self._attempt,
             self._num_reports,
+            self._is_drained,
         )
 
     def _obey(self, directive: Directive) -> None:
         self._seen = directive.version
         self.reload = directive.reload
+        if directive.stage is not Stage.RUNNING:
+            self.draining.set()
         if directive.attempt != self._attempt:
             self._attempt = directive.attempt
             self._failed.clear()
@@ -176,7 +187,7 @@ class GenerationHolder(Generic[P]):
         for entry in set(self._parts) - directive.keep - {self._serving, *self._uses}:
             del self._parts[entry]
         self._open_in_background(directive.serving)
-        if directive.reload.state is not ReloadState.FAILED:
+        if directive.target in directive.keep:  # else it failed, and is not tried again yet
             self._open_in_background(directive.target)
 
     async def _open_first(self, entry: GenerationEntry) -> None:

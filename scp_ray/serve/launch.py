@@ -18,13 +18,15 @@ from ray.serve.config import HTTPOptions, ProxyLocation
 
 from scp_ray.config import Settings
 from scp_ray.errors import ClusterError, ConfigError, InfeasiblePlanError
-from scp_ray.serve.app import ServeArgs, ServicePlan, app_of, plan_service
+from scp_ray.serve.app import COORDINATOR, ServeArgs, ServicePlan, app_of, plan_service
 from scp_ray.serve.listener import bound_socket
 from scp_ray.serve.tokens import TokenFile
 from scp_ray.storage.opening import open_store
 
 APP_NAME = "scp-ray"
+_LOGGER = logging.getLogger("scp_ray.serve")
 _READY_S, _PROBE_S, _PAUSE_S, _LOOK_S = 120.0, 10.0, 0.05, 2.0
+_DRAIN_S = 20.0  # as long as Serve gives a replica to end
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound
 
 
@@ -158,6 +160,7 @@ def serve_until_stopped(index: str, settings: Settings, tell: Callable[[str], No
                 message = "the service was ended by somebody else"
                 raise ClusterError(message)
         tell("stopping")
+        _drain()
         _stop()
 
 
@@ -178,8 +181,20 @@ def port_of_this_process(port: int) -> Iterator[None]:
         yield
 
 
+def _drain() -> None:
+    """Have the fronts answer what they have and take no more, while all else still runs."""
+    coordinator = serve.get_deployment_handle(COORDINATOR, APP_NAME)
+    try:
+        coordinator.drain.remote().result(timeout_s=_DRAIN_S)
+    except Exception as error:  # noqa: BLE001 - Serve raises many kinds; it is stopped all the same
+        reason = repr(getattr(error, "cause", error))
+        _LOGGER.warning("stopping while questions are being answered: %s", reason)
+
+
 def _stop() -> None:
     """End the service, and Ray Serve where nobody else uses it."""
-    serve.delete(APP_NAME)
-    if not serve.status().applications:
+    if set(serve.status().applications) <= {APP_NAME}:
+        # The proxies go too, which else told clients for a while that the paths do not exist.
         serve.shutdown()  # type: ignore[no-untyped-call]
+    else:
+        serve.delete(APP_NAME)

@@ -1,6 +1,6 @@
 """Asks an index every question of a query file and scores what comes back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scp_ray.evaluation.evidence import EvidenceReport, evaluate_contexts
@@ -52,24 +52,37 @@ def measure_searcher(
     """
     asked: list[AskedQuestion] = []
     contexts: dict[str, Context] = {}
-    for number, query in enumerate(queries, 1):
-        request = QueryRequest.checked(
-            {
-                "query": query.query,
-                "top_k": CUTOFF,
-                "max_context_tokens": budget,
-                **(changes or {}),
-            }
-        )
-        reply = searcher.answer(request)
+    values = {"top_k": CUTOFF, "max_context_tokens": budget, **(changes or {})}
+    for query, reply in ask_all(searcher, queries, progress, **values):
         asked.append(_asked(query, reply))
         if reply.context is not None:
             contexts[query.query_id] = _context(reply.context)
-        if number % _PROGRESS_EVERY == 0:
-            progress(f"asked {number}/{len(queries)} questions")
     spans = {one.query.query_id: [found.span for found in one.results] for one in asked}
     evidence = evaluate_contexts(queries, contexts) if budget else None
     return Measured(evaluate(queries, spans), evidence, tuple(asked))
+
+
+def ask_all(
+    searcher: LocalSearcher,
+    queries: Sequence[Query],
+    progress: Callable[[str], None],
+    **values: float,
+) -> Iterator[tuple[Query, QueryReply]]:
+    """Ask every question of a query file, and yield it with its reply, in the order of the file.
+
+    Args:
+        searcher: The open index.
+        queries: The questions.
+        progress: Told a line every fifty questions.
+        values: What each question asks for, by the names of ``QueryRequest``.
+
+    Raises:
+        ConfigError: If a question cannot be asked of this index.
+    """
+    for number, query in enumerate(queries, 1):
+        yield query, searcher.answer(QueryRequest.checked({"query": query.query, **values}))
+        if number % _PROGRESS_EVERY == 0:
+            progress(f"asked {number}/{len(queries)} questions")
 
 
 def found_chunk(result: ResultModel) -> FoundChunk:

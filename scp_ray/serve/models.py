@@ -1,11 +1,21 @@
 """The JSON of a question and of its answer, as HTTP and ``scp-ray query --json`` speak it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
 
+from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
 from scp_ray.records import ContextRule, DecisionReason, MetadataValue, PriorScope
 from scp_ray.retrieval.context import SkipReason
@@ -239,10 +249,24 @@ class ProblemModel(_Model):
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class MalformedQuestion:
+    """What stands in a batch in the place of a question.
+
+    Attributes:
+        error: Why it is none.
+    """
+
+    error: Exception
+
+
 class BatchRequest(_Model):
     """Questions that are answered together."""
 
-    queries: Annotated[list[QueryRequest], Field(min_length=1, max_length=1000)]
+    queries: Annotated[
+        list[QueryRequest | SkipJsonSchema[InstanceOf[MalformedQuestion]]],
+        Field(min_length=1, max_length=1000),
+    ]
 
 
 class BatchItem(_Model):
@@ -264,14 +288,43 @@ class ReloadState(StrEnum):
     CURRENT = "current"
     LOADING = "loading"
     FAILED = "failed"
+    UNREADABLE = "unreadable"
 
 
 class ReloadModel(_Model):
-    """The newest generation seen, and why it is not served where it is not."""
+    """The newest generation seen, and why it is not served where it is not.
+
+    ``unreadable`` says that ``CURRENT`` is missing or cannot be read, so that there may be a newer
+    one; what is served goes on being served.
+    """
 
     state: ReloadState
     generation: int
     reason: str | None
+
+
+class DefaultsModel(_Model):
+    """What holds where a question does not say: the settings of the service."""
+
+    top_k: int
+    min_index_gap: int
+    position_weight: float
+    lexical_weight: float
+    max_context_tokens: int
+    context_rule: ContextRule
+
+    @classmethod
+    def of(cls, settings: Settings) -> "DefaultsModel":
+        """Return the defaults that these settings make."""
+        retrieval, context = settings.retrieval, settings.context
+        return cls(
+            top_k=retrieval.top_k,
+            min_index_gap=retrieval.min_index_gap,
+            position_weight=retrieval.position_weight,
+            lexical_weight=retrieval.lexical_weight,
+            max_context_tokens=context.max_tokens,
+            context_rule=context.rule,
+        )
 
 
 class IndexInfo(_Model):
@@ -286,4 +339,5 @@ class IndexInfo(_Model):
     encoder: str
     annotator: str
     settings_hash: str
+    defaults: DefaultsModel
     reload: ReloadModel

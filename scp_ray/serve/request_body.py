@@ -134,33 +134,31 @@ def parse_body(form: type[BaseModel], body: bytes) -> BaseModel:
     except ValueError as error:
         detail = f"body: not JSON: {error}"
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail) from None
-    try:
-        return _of_form(form, body, tree)
-    except RequestValidationError:
-        if form is not BatchRequest:
-            raise
-    return _batch_of(_of_form(_Questions, body, tree).queries)
+    if form is BatchRequest:
+        return _batch_of(_of_form(_Questions, body, tree).queries)
+    return _of_form(form, body, tree)
 
 
-def _of_form(form: type[M], body: bytes, tree: object) -> M:
+def _of_form(form: type[M], body: bytes, tree: object, max_named: int = _MAX_NAMED) -> M:
     try:
         return form.model_validate_json(body, strict=True)
     except ValidationError as error:
-        problems = _located(error)
+        problems = _located(error, max_named)
     if all(problem.get("type") != "int_type" for problem in problems):
         raise RequestValidationError(problems)
     integers = to_json(_with_integers(tree), inf_nan_mode="constants")
     try:
         return form.model_validate_json(integers, strict=True)
     except ValidationError as error:
-        raise RequestValidationError(_located(error)) from None
+        raise RequestValidationError(_located(error, max_named)) from None
 
 
 def _batch_of(trees: list[object]) -> BatchRequest:
     questions: list[QueryRequest | MalformedQuestion] = []
+    max_named = _MAX_NAMED // len(trees)
     for tree in trees:
         try:
-            questions.append(_of_form(QueryRequest, to_json(tree), tree))
+            questions.append(_of_form(QueryRequest, to_json(tree), tree, max_named))
         except RequestValidationError as error:
             questions.append(MalformedQuestion(error))
     return BatchRequest(queries=questions)
@@ -174,8 +172,8 @@ def _with_integers(tree: Any) -> Any:  # noqa: ANN401 - any JSON
     return int(tree) if isinstance(tree, float) and tree.is_integer() else tree
 
 
-def _located(error: ValidationError) -> list[dict[str, Any]]:
-    if error.error_count() > _MAX_NAMED:  # to name them all costs more than to find them
+def _located(error: ValidationError, max_named: int) -> list[dict[str, Any]]:
+    if error.error_count() > max_named:  # to name them all costs more than to find them
         message = f"{error.error_count()} values are not of the documented form"
         return [{"loc": ("body",), "msg": message}]
     problems = error.errors(include_url=False, include_context=False, include_input=False)

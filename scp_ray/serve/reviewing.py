@@ -8,14 +8,13 @@ from scp_ray.evaluation.audits.sampling import Answer
 from scp_ray.evaluation.metrics import CUTOFF
 from scp_ray.evaluation.queries import Query
 from scp_ray.index.shard_files import DOCUMENTS_FILE, read_documents
-from scp_ray.serve.models import QueryRequest, ResultModel
+from scp_ray.serve.measuring import ask_all
+from scp_ray.serve.models import ResultModel
 from scp_ray.serve.searcher import LocalSearcher
 from scp_ray.storage.checksums import fetch_verified
 from scp_ray.storage.manifest import Manifest
 from scp_ray.storage.opening import local_cache, open_store
 from scp_ray.storage.publish import load_current
-
-_PROGRESS_EVERY = 50
 
 
 def answer_queries(
@@ -32,14 +31,11 @@ def answer_queries(
         ConfigError: If a question cannot be asked of this index, or none has a result.
     """
     answers: list[Answer] = []
-    for number, query in enumerate(queries, 1):
-        reply = searcher.answer(QueryRequest.checked({"query": query.query, "top_k": CUTOFF}))
+    for query, reply in ask_all(searcher, queries, progress, top_k=CUTOFF):
         answers += [
             _answer(query, rank, result, reply.generation)
             for rank, result in enumerate(reply.results, 1)
         ]
-        if number % _PROGRESS_EVERY == 0:
-            progress(f"asked {number}/{len(queries)} questions")
     if not answers:
         message = "no query has a result, so there is nothing to review"
         raise ConfigError(message)

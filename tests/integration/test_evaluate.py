@@ -143,7 +143,7 @@ def test_an_earlier_evaluation_is_compared_question_by_question(
     assert against["folder"] == out
     found = against["differences"]["mrr@10"]
     assert found["low"] <= found["mean"] <= found["high"]
-    assert 0 < found["questions_with_more"] + found["questions_with_less"] <= 10
+    assert 0 < found["num_better"] + found["num_worse"] <= 10
     assert 0.0 < found["p_value"] <= 1.0
     assert "evidence_recall@300" in against["left_out"]
     assert main(["evaluate", index, str(queries), "--against", out]) == 0
@@ -181,6 +181,20 @@ def test_questions_that_cannot_be_scored_are_refused_by_line(
     assert reason in told.err
     assert told.out == ""
     assert not out.exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_asked(
+    index: str, queries: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    rows = queries.read_text().splitlines() * 10
+    renamed = [{**json.loads(row), "query_id": str(place)} for place, row in enumerate(rows)]
+    many = _write(tmp_path / "many.jsonl", renamed)
+    (tmp_path / "taken").write_text("a file")
+    out = str(tmp_path / "taken" / "out")
+    assert main(["evaluate", index, str(many), "--out", out]) == 1
+    told = capsys.readouterr().err
+    assert f"Not a directory: '{out}'" in told
+    assert "asked" not in told
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from scp_ray.errors import ChecksumError, EncoderError
 from scp_ray.index.shard_files import read_chunks
 from scp_ray.pipeline.report import RunReport
 from scp_ray.records import ContextRule, Stemmer
+from scp_ray.retrieval.pairs import pairs_of
 from scp_ray.retrieval.terms import terms_of
 from scp_ray.serve.group_client import GroupClient
 from scp_ray.serve.models import QueryReply, QueryRequest
@@ -42,7 +43,11 @@ def searcher(index: Path, small_settings: MakeSettings) -> LocalSearcher:
     return LocalSearcher.open(str(index), small_settings())
 
 
-def chunk_terms(index: Path) -> dict[tuple[str, int], list[str]]:
+def with_pairs(words: list[str]) -> list[str]:
+    return [*words, *(pair for _, _, pair in pairs_of(words))]
+
+
+def chunk_words(index: Path) -> dict[tuple[str, int], list[str]]:
     found = {}
     for shard in load_current(LocalObjectStore(index)).shards:
         for row in read_chunks(index / str(shard.folder)).to_pylist():
@@ -56,30 +61,34 @@ def test_lexical_scores_are_bm25_with_the_statistics_of_all_shards(
 ) -> None:
     request = QueryRequest(query=QUESTION, top_k=30, explain=True, exact=True, position_weight=0.0)
     reply = searcher.answer(request)
-    chunks = chunk_terms(index)
-    frequency = Counter(term for terms in chunks.values() for term in set(terms))
+    chunks = chunk_words(index)
+    frequency = Counter(term for words in chunks.values() for term in set(with_pairs(words)))
     num_chunks, length = len(chunks), sum(map(len, chunks.values()))
-    known = [term for term in dict.fromkeys(terms_of(QUESTION, Stemmer.LIGHT)) if frequency[term]]
+    asked = with_pairs(terms_of(QUESTION, Stemmer.LIGHT))
+    known = [term for term in dict.fromkeys(asked) if frequency[term]]
     assert "k104" in known
+    assert any(term.startswith(" ") for term in known)
     idf = {
         term: math.log(1 + (num_chunks - frequency[term] + 0.5) / (frequency[term] + 0.5))
         for term in known
     }
-    bound = 2.2 * sum(idf.values())
+    bound = 1.9 * sum(idf.values())
     assert len({result.shard_id for result in reply.results}) == 3
     for result in reply.results:
-        terms = chunks[result.doc_id, result.chunk_index]
-        norm = 1.2 * (0.25 + 0.75 * len(terms) / (length / num_chunks))
+        words = chunks[result.doc_id, result.chunk_index]
+        terms = with_pairs(words)
+        norm = 0.9 * (0.25 + 0.75 * len(words) / (length / num_chunks))
         bm25 = sum(
-            idf[term] * terms.count(term) * 2.2 / (terms.count(term) + norm) for term in known
+            idf[term] * terms.count(term) * 1.9 / (terms.count(term) + norm) for term in known
         )
         assert result.lexical_score == pytest.approx(bm25 / bound, abs=1e-12)
         weight = reply.lexical.weight
         expected = (1 - weight) * result.semantic_score + weight * result.lexical_score
         assert result.score == pytest.approx(expected, abs=1e-12)
-    num_terms = len(set(terms_of(QUESTION, Stemmer.LIGHT)))
-    assert reply.lexical.known_terms == len(known) < num_terms
-    assert reply.lexical.weight == 0.5 * len(known) / num_terms
+    words = set(terms_of(QUESTION, Stemmer.LIGHT))
+    num_known = len(words & set(known))
+    assert reply.lexical.known_terms == num_known < len(words)
+    assert reply.lexical.weight == pytest.approx(0.7 * num_known / len(words), abs=1e-12)
     assert reply.audit is not None
     assert any(candidate.lexical_score > 0.0 for candidate in reply.audit.second_pass)
 

@@ -28,7 +28,14 @@ from scp_ray.pipeline.executor import InProcessExecutor
 from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.run import index_corpus
 from scp_ray.serve.http_api import create_api
-from scp_ray.serve.models import IndexInfo, QueryReply, QueryRequest, ReloadModel, ReloadState
+from scp_ray.serve.models import (
+    DefaultsModel,
+    IndexInfo,
+    QueryReply,
+    QueryRequest,
+    ReloadModel,
+    ReloadState,
+)
 from scp_ray.serve.searcher import LocalSearcher
 
 pytestmark = [
@@ -88,6 +95,7 @@ class LocalService:
             encoder=manifest.encoder.model,
             annotator=manifest.annotator_revision,
             settings_hash=manifest.settings_hash,
+            defaults=DefaultsModel.of(Settings()),
             reload=ReloadModel(state=ReloadState.CURRENT, generation=1, reason=None),
         )
 

@@ -30,6 +30,7 @@ from scp_ray.retrieval.terms import terms_of
 from scp_ray.serve.http_api import create_api
 from scp_ray.serve.models import (
     CnmModel,
+    DefaultsModel,
     DegradedModel,
     IndexInfo,
     QueryReply,
@@ -84,8 +85,9 @@ VISIBLE_TEXT = r"""() => {
 class Service:
     """A ``QueryService`` over one real index in this process, with trouble where a test asks."""
 
-    def __init__(self, searcher: LocalSearcher) -> None:
+    def __init__(self, searcher: LocalSearcher, defaults: DefaultsModel) -> None:
         self.searcher = searcher
+        self.defaults = defaults
         self.asked: list[QueryRequest] = []
         self.cancelled: list[str | None] = []
         self.delays_s: dict[str, float] = {}
@@ -123,6 +125,7 @@ class Service:
             encoder=manifest.encoder.model,
             annotator=manifest.annotator_revision,
             settings_hash=manifest.settings_hash,
+            defaults=self.defaults,
             reload=self.newest,
         )
 
@@ -202,11 +205,13 @@ Serve = Callable[..., AbstractContextManager[Site]]
 
 @pytest.fixture
 def serve(small_settings: MakeSettings) -> Serve:
-    """Serve an index, ``(index, *assignments)``; the position prior always counts."""
+    """Serve an index, ``(index, *assignments)``; prior and gap rule always count."""
 
     def serve_index(index: str, *assignments: str) -> AbstractContextManager[Site]:
-        settings = small_settings("retrieval.prior_gate=0", *assignments)
-        return _served(Service(LocalSearcher.open(index, settings)), settings)
+        counting = ("retrieval.prior_gate=0", "retrieval.min_index_gap=2")
+        settings = small_settings(*counting, *assignments)
+        service = Service(LocalSearcher.open(index, settings), DefaultsModel.of(settings))
+        return _served(service, settings)
 
     return serve_index
 
@@ -452,6 +457,8 @@ def test_slider_changes_the_answer_as_the_api_would(
 ) -> None:
     tab = _answered(tabs.open(site.link()))
     slider = tab.locator(f"#{name}-slider")
+    default = getattr(site.service.defaults, name)
+    expect(slider).to_have_js_property("value", str(default))
     slider.focus()
     for _ in range(presses):
         tab.keyboard.press(key)
@@ -504,6 +511,35 @@ def test_empty_setting_is_left_to_the_service(tabs: Tabs, site: Site) -> None:
     asked = site.service.asked[-2]
     assert (asked.top_k, asked.lexical_weight, asked.filter) == (None, None, None)
     expect(tab).to_have_url(site.link())
+
+
+DEFAULTS = {
+    "top_k": 7,
+    "min_index_gap": 4,
+    "position_weight": 0.07,
+    "lexical_weight": 0.35,
+    "max_context_tokens": 120,
+}
+
+
+def test_controls_rest_where_the_service_has_its_defaults(
+    tabs: Tabs, manuals: str, serve: Serve
+) -> None:
+    retrieval = [f"retrieval.{name}={value}" for name, value in DEFAULTS.items()][:4]
+    context = ["context.max_tokens=120", "context.rule=gap"]
+    with serve(manuals, *retrieval, *context) as site:
+        tab = _answered(tabs.open(site.link(top_k=3)))
+        for name, value in DEFAULTS.items():
+            expect(tab.locator(f"#{name}")).to_have_attribute("placeholder", str(value))
+        expect(tab.locator("#context_rule option").first).to_have_text("default (gap)")
+        expect(tab.locator("#top_k-slider")).to_have_js_property("value", "3")
+        tab.get_by_role("button", name="Use the service's defaults").click()
+        for name, value in list(DEFAULTS.items())[:4]:
+            slider = tab.locator(f"#{name}-slider")
+            expect(slider).to_have_js_property("value", str(value))
+            expect(slider).to_have_attribute("aria-valuetext", f"{value} (the service's default)")
+        _expect_answer(tab, site.reply())
+        assert site.service.asked[-1].lexical_weight is None
 
 
 def test_dropped_candidates_name_the_kept_one(tabs: Tabs, site: Site) -> None:
@@ -671,6 +707,24 @@ def test_generation_that_cannot_be_taken_is_told(tabs: Tabs, site: Site) -> None
     site.service.change = lambda reply: reply.model_copy(update={"generation": 9})
     tab.get_by_role("button", name="Ask", exact=True).click()
     expect(tab.locator("#index .warning")).to_have_count(0)
+
+
+def test_current_that_cannot_be_read_is_told_until_it_can(tabs: Tabs, site: Site) -> None:
+    tab = tabs.open("about:blank")
+    tab.clock.install()
+    tab.goto(site.link())
+    _answered(tab)
+    expect(tab.locator("#index")).to_contain_text("13 documents")
+    readable = site.service.newest
+    reason = "IndexFormatError: <i>no</i> index here"
+    site.service.newest = ReloadModel(state="unreadable", generation=1, reason=reason)
+    tab.clock.fast_forward(16_000)
+    told = f"CURRENT cannot be read, new generations are not seen: {reason}"
+    expect(tab.locator("#index .warning")).to_have_text(told)
+    site.service.newest = readable
+    tab.clock.fast_forward(16_000)
+    expect(tab.locator("#index .warning")).to_have_count(0)
+    expect(tab.locator("#index")).to_contain_text("13 documents")
 
 
 def test_prior_that_is_not_applied_is_told(tabs: Tabs, manuals: str, serve: Serve) -> None:

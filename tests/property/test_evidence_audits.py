@@ -30,8 +30,8 @@ from scp_ray.evaluation.audits.tables import guarded, read_rows
 from scp_ray.evaluation.audits.text_audit import TextAudit, audit_reviews
 from scp_ray.evaluation.audits.text_report import report_text_audit
 from scp_ray.evaluation.intervals import Interval
+from scp_ray.evaluation.pages.content import Report
 from scp_ray.evaluation.pages.page import render_page
-from scp_ray.evaluation.pages.report import Report
 from scp_ray.evaluation.pages.summary import render_summary
 
 NAMES = st.frozensets(st.sampled_from(["x", "y", "bad title"]), max_size=2)

@@ -1,7 +1,9 @@
 """What an ablation is asked to measure: query sets, the base, and studies that vary it.
 
-A factor is a field of ``CellSetting``: to add one, add a field here and use it in ``variant`` or
-in ``scoring``. ``docs/ablations.md`` describes the file.
+A factor is a field of ``VariantSetting``, by which ``scp_ray.pipeline.ablation_stages`` and
+``variant`` make chunks, or of ``CellSetting``, by which ``scoring``, ``position_term`` and
+``measure`` rank and select them: to add one, add a field here and use it there.
+``docs/ablations.md`` describes the file.
 """
 
 from collections.abc import Mapping
@@ -14,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
-from scp_ray.evaluation.baselines.chunkers import ChunkMethod
+from scp_ray.evaluation.baselines.chunkers import TOPIC_THRESHOLD, ChunkMethod
 from scp_ray.evaluation.baselines.selectors import Selector
-from scp_ray.records import Stemmer
+from scp_ray.records import PriorScope, Stemmer
 from scp_ray.sections import Fraction, LexicalConfig, PositiveInt
 
 DATA_PREFIX: Final = "{data}/"
@@ -88,7 +90,7 @@ class VariantSetting(_Strict):
     chunk_size_tokens: Annotated[int, Field(ge=8)]
     overlap_tokens: Annotated[int, Field(ge=0)]
     prefix_budget_tokens: Annotated[int, Field(ge=0)]
-    cosine_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.35
+    cosine_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = TOPIC_THRESHOLD
     annotator: Annotated[AnnotatorKind, Field(strict=False)]
     continuity: bool = True
     prefix_parts: Annotated[
@@ -173,9 +175,9 @@ class SetConfig(_Strict):
 
     Attributes:
         corpus: Folder or ``s3://`` address of the documents.
-        queries: Query file.
-        true_names: JSON file for the annotator ``true_name``: the name of each document by its
-            doc_id, or a list of ``{char_start, char_end, name}``.
+        queries: Query file, on this machine.
+        true_names: JSON file, on this machine, for the annotator ``true_name``: the name of each
+            document by its doc_id, or a list of ``{char_start, char_end, name}``.
     """
 
     corpus: str
@@ -223,10 +225,17 @@ class AblationConfig(_Strict):
 
 
 def product_setting(settings: Settings) -> dict[str, Any]:
-    """Return the factors that the product has as settings, with their values."""
+    """Return the factors that the product has as settings, with their values.
+
+    Raises:
+        ConfigError: If the settings ask for what no cell can do.
+    """
+    _refuse_unmeasured(settings)
     chunking, chop, retrieval = settings.chunking, settings.chop, settings.retrieval
     values = {**chunking.model_dump(), **retrieval.model_dump(), **settings.lexical.model_dump()}
     del values["top_k"]  # the metrics want more results than a user does
+    if settings.context.max_tokens:  # 0 is no context, which a cell always has
+        values["budget_tokens"] = settings.context.max_tokens
     return {
         **{name: value for name, value in values.items() if name in CellSetting.model_fields},
         "annotator": chop.annotator.value,
@@ -234,6 +243,15 @@ def product_setting(settings: Settings) -> dict[str, Any]:
         "stemmer": settings.index.stemmer.value,
         "context_candidates": settings.context.candidates,
     }
+
+
+def _refuse_unmeasured(settings: Settings) -> None:
+    if settings.rerank.model is not None:
+        message = f"rerank.model is {settings.rerank.model!r}: an ablation has no cross-encoder"
+        raise ConfigError(message)
+    if settings.retrieval.prior_scope is PriorScope.SHARD:
+        message = "retrieval.prior_scope is 'shard': an ablation has no shards; say global"
+        raise ConfigError(message)
 
 
 def load_ablation(file: Path, data: Path | None = None) -> AblationConfig:
@@ -313,7 +331,10 @@ def _resolved(name: str, one: SetConfig, folder: Path, data: Path | None) -> Set
 
 def _path(value: str, where: str, folder: Path, data: Path | None) -> str:
     if "://" in value:
-        return value
+        if where.endswith(".corpus"):
+            return value
+        message = f"{where} is {value!r}: only a corpus may have an address; give a file"
+        raise ConfigError(message)
     if not value.startswith(DATA_PREFIX):
         return str(folder / Path(value).expanduser())
     if data is None:

@@ -2,23 +2,30 @@
 
 from typing import Final
 
-from scp_ray.evaluation.ablation.cells import StudyCells, differences, factor_values, show_value
 from scp_ray.evaluation.ablation.config import CellSetting
+from scp_ray.evaluation.ablation.grid import StudyCells, differences, factor_values, show_value
 from scp_ray.evaluation.ablation.results import COMPARED, CellResult, StudyResults
+from scp_ray.evaluation.baselines.selectors import Selector
 from scp_ray.evaluation.intervals import Interval
-from scp_ray.evaluation.pages.report import Cells, Line, LinePlot, Report, Section, Table
+from scp_ray.evaluation.pages.content import Cells, Line, LinePlot, Report, Section, Table
 from scp_ray.evaluation.paired import PairedDifference
 
 _NAMES: Final = {"hit@1": "Hit@1", "mrr@10": "MRR@10", "evidence_recall": "evidence recall"}
 _MOST_FACTORS_PLOTTED: Final = 2
 _HOW_COMPARED: Final = (
-    "Each row is compared with the base of its set on the same questions: mean difference, its "
-    "95 % interval (percentile bootstrap over questions, seed 0) and the p-value of a two-sided "
-    "sign test. An asterisk marks an interval without 0."
+    "Each row is compared with the base of its set on the same questions: mean difference and its "
+    "95 % interval (percentile bootstrap over questions, seed 0). An asterisk marks an interval "
+    "without 0. Rows that beat the base or lose to it have the p-value of a two-sided sign test "
+    "beside it, and ablation.json has all of them."
 )
 _BY_CHANCE: Final = (
     "The intervals are of one comparison each. Among many rows without any effect one in twenty "
     "is marked by chance."
+)
+_PAID_TWICE: Final = (
+    "The selector top_k pays for text that overlaps each time: its tokens count every repeat, and "
+    "its precision and redundancy are of the passages, which have each character once. What the "
+    "repeats cost shows in the tokens, and in the evidence that no longer fits the budget."
 )
 
 
@@ -51,9 +58,10 @@ def _sets(results: StudyResults) -> Section:
         accuracy = base.signature_accuracy
         shown = "-" if accuracy is None else f"{accuracy:.3f}"
         rows.append((name, *(f"{count:,}" for count in counts), shown, *_means(base)))
+    notes = (_HOW_COMPARED, _BY_CHANCE, *([_PAID_TWICE] if _has_plain_contexts(results) else []))
     columns = ("set", "documents", "characters", "chunks", "questions", "true names found")
     table = Table((*columns, *_mean_columns()), tuple(rows))
-    return Section("The sets, and the base on them", (_HOW_COMPARED, _BY_CHANCE), table=table)
+    return Section("The sets, and the base on them", notes, table=table)
 
 
 def _findings(results: StudyResults, title: str, *, sign: int) -> Section:
@@ -63,14 +71,15 @@ def _findings(results: StudyResults, title: str, *, sign: int) -> Section:
             describe(one.cell.setting, results),
             _NAMES[one.metric],
             f"{one.cell.mean(one.metric):.3f}",
-            _difference(one.difference),
+            _interval(one.difference),
+            f"{one.difference.p_value:.2g}",
         )
         for one in results.findings()
         if sign * one.difference.mean > 0
     ]
     if not rows:
         return Section(title, ("Nothing does.",))
-    columns = ("set", "differs in", "metric", "mean", "difference")
+    columns = ("set", "differs in", "metric", "mean", "difference", "p")
     return Section(title, table=Table(columns, tuple(rows), text_columns=frozenset({1, 2})))
 
 
@@ -87,7 +96,7 @@ def _study(results: StudyResults, study: StudyCells, set_name: str) -> Section:
         names = {base: "", **names}
     rows = [_row(results, name, cells[setting]) for setting, name in names.items()]
     compared = [column for metric in COMPARED for column in (_NAMES[metric], "difference")]
-    columns = (", ".join(study.factors) or "cell", "chunks", *compared, "precision", "tokens")
+    columns = (", ".join(study.factors) or "cell", *compared, "precision", "tokens", "chunks")
     table = Table(columns, tuple(rows))
     return Section(f"{study.name}: {set_name}", plot=_plot(results, study, set_name), table=table)
 
@@ -100,24 +109,28 @@ def _row(results: StudyResults, name: str, cell: CellResult) -> Cells:
         for metric in COMPARED
         for text in (
             f"{cell.mean(metric):.3f}",
-            "base" if is_base else _difference(compared[metric]),
+            "base" if is_base else _interval(compared[metric]),
         )
     ]
-    cost = (f"{cell.mean('evidence_precision'):.3f}", f"{cell.mean('context_tokens'):.0f}")
-    return (f"{name} (base)".lstrip() if is_base else name, f"{cell.num_chunks:,}", *shown, *cost)
+    precision, num_tokens = cell.mean("evidence_precision"), cell.mean("context_tokens")
+    cost = (f"{precision:.3f}", f"{num_tokens:.0f}", f"{cell.num_chunks:,}")
+    return (f"{name} (base)".lstrip() if is_base else name, *shown, *cost)
 
 
 def _plot(results: StudyResults, study: StudyCells, set_name: str) -> LinePlot | None:
-    """Draw what a numeric factor gains: in every metric, or a line for each other value."""
+    """Draw what a numeric factor gains: in every metric, or a line for each value of another.
+
+    Factors that have one value in the whole study do not count. The base is marked where the study
+    has it.
+    """
     rows = [(factor_values(one, study.factors), one) for one in study.settings]
-    numeric = [
-        name for name in study.factors if all(_is_number(values[name]) for values, _ in rows)
-    ]
-    if not numeric or len(study.factors) > _MOST_FACTORS_PLOTTED:
+    varied = [name for name in study.factors if len({str(values[name]) for values, _ in rows}) > 1]
+    numeric = [name for name in varied if all(_is_number(values[name]) for values, _ in rows)]
+    if not numeric or len(varied) > _MOST_FACTORS_PLOTTED:
         return None
     x_name = numeric[0]
-    others = [name for name in study.factors if name != x_name]
-    cells = results.results[set_name]
+    others = [name for name in varied if name != x_name]
+    cells, base = results.results[set_name], results.grid.base
     lines: dict[str, list[tuple[float, Interval]]] = {}
     for values, setting in rows:
         compared = results.compare(cells[setting])
@@ -133,7 +146,7 @@ def _plot(results: StudyResults, study: StudyCells, set_name: str) -> LinePlot |
         x_name,
         f"{measured}, difference to the base" if others else "difference to the base",
         tuple(Line(name, tuple(sorted(points, key=_x))) for name, points in lines.items()),
-        float(factor_values(results.grid.base, [x_name])[x_name]),
+        float(factor_values(base, [x_name])[x_name]) if base in study.settings else None,
     )
 
 
@@ -151,12 +164,14 @@ def _mean_columns() -> list[str]:
     return [_NAMES[metric] for metric in COMPARED]
 
 
-def _difference(difference: PairedDifference) -> str:
+def _interval(difference: PairedDifference) -> str:
     mark = "" if difference.is_noise else " *"
-    return (
-        f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}] "
-        f"p {difference.p_value:.2g}{mark}"
-    )
+    return f"{difference.mean:+.3f} [{difference.low:+.3f}, {difference.high:+.3f}]{mark}"
+
+
+def _has_plain_contexts(results: StudyResults) -> bool:
+    settings = (one for cells in results.grid.cells.values() for one in cells)
+    return any(one.selector is Selector.TOP_K for one in settings)
 
 
 def _is_number(value: object) -> bool:

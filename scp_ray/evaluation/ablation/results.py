@@ -6,18 +6,18 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from scp_ray.evaluation.ablation.cells import Grid, differences
+from scp_ray import schema
 from scp_ray.evaluation.ablation.config import CellSetting
+from scp_ray.evaluation.ablation.grid import Grid, differences
 from scp_ray.evaluation.ablation.measure import Values
 from scp_ray.evaluation.paired import PairedDifference, paired_difference
 from scp_ray.evaluation.pairing import mean
+from scp_ray.evaluation.report import FILE_DIGITS, difference_tree
 
 COMPARED: Final = ("hit@1", "mrr@10", "evidence_recall")
 """Metrics whose difference to the base gets an interval; all are better when higher."""
 
 FORMAT_VERSION: Final = 1
-
-_DIGITS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,12 @@ class SetFacts:
         num_documents: Its documents.
         num_characters: Their code points.
         num_questions: Its questions.
-        has_names: Whether true names are known.
     """
 
     fingerprint: str
     num_documents: int
     num_characters: int
     num_questions: int
-    has_names: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +168,9 @@ class StudyResults:
         tables = [
             pa.table(
                 {
-                    "set": [cell.set_name] * len(cell.query_ids),
-                    "cell": [cell.key] * len(cell.query_ids),
-                    "query_id": list(cell.query_ids),
+                    schema.SET: [cell.set_name] * len(cell.query_ids),
+                    schema.CELL: [cell.key] * len(cell.query_ids),
+                    schema.QUERY_ID: list(cell.query_ids),
                     **cell.values,
                 }
             )
@@ -187,10 +185,10 @@ class StudyResults:
             "set": cell.set_name,
             "differs_in": differences(cell.setting, self.grid.base),
             "num_chunks": cell.num_chunks,
-            "signature_accuracy": None if accuracy is None else round(accuracy, _DIGITS),
-            "means": {name: round(cell.mean(name), _DIGITS) for name in cell.values},
+            "signature_accuracy": None if accuracy is None else round(accuracy, FILE_DIGITS),
+            "means": {name: round(cell.mean(name), FILE_DIGITS) for name in cell.values},
             "differences": {
-                metric: {name: round(value, _DIGITS) for name, value in asdict(difference).items()}
+                metric: difference_tree(difference)
                 for metric, difference in self.compare(cell).items()
             },
         }

@@ -3,22 +3,22 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from scp_ray import schema
-from scp_ray.chop.prefix import embedding_text, render_prefix
+from scp_ray.chop.prefix import embedding_text
+from scp_ray.chop.prefix_writer import PrefixWriter
 from scp_ray.evaluation.ablation.config import VariantSetting
 from scp_ray.evaluation.ablation.signatures import shown
 from scp_ray.protocols import Float64Array, Int64Array, Tokenizer
-from scp_ray.records import ChunkAnnotation, ChunkSpan, Cnm
+from scp_ray.records import ChunkAnnotation, ChunkSpan
 from scp_ray.retrieval.positional_code import position
 
 _KEY_BYTES: Final = 16
-_REMEMBERED: Final = 4096
 
 VARIANT_SCHEMA: Final = pa.schema(
     [field for field in schema.chunks_schema(1) if field.name != schema.EMBEDDING]
@@ -49,7 +49,7 @@ class CutDocument:
 
 
 class Prefixer:
-    """Writes the prefixes of a variant, by the rules of the embedding stage.
+    """Writes the prefixes of a variant, as the embedding stage does.
 
     Args:
         setting: Says what the prefix shows, and its budget.
@@ -59,36 +59,12 @@ class Prefixer:
 
     def __init__(self, setting: VariantSetting, tokenizer: Tokenizer, max_tokens: int) -> None:
         self._setting = setting
-        self._tokenizer = tokenizer
-        self._max_tokens = max_tokens
-        self._render = lru_cache(_REMEMBERED)(self._rendered)
+        self._writer = PrefixWriter(tokenizer, max_tokens, setting.prefix_budget_tokens)
 
     def prefixes(self, document: CutDocument) -> list[str]:
-        """Return the prefix of each chunk, in the room that the chunk leaves.
-
-        A chunk that is longer than the encoder takes is embedded in several windows: its prefix
-        has the whole budget.
-        """
-        chunks = document.chunk_texts
-        prefixes = [
-            self._render(annotation.cnm, self._budget(span))
-            for annotation, span in zip(document.annotations, document.spans, strict=True)
-        ]
-        texts = [
-            embedding_text(prefix, chunk) for prefix, chunk in zip(prefixes, chunks, strict=True)
-        ]
-        counts = self._tokenizer.count_tokens(texts)
-        for row, (count, span) in enumerate(zip(counts, document.spans, strict=True)):
-            if count > self._max_tokens >= span.num_tokens:
-                prefixes[row] = ""  # joining made more tokens
-        return prefixes
-
-    def _budget(self, span: ChunkSpan) -> int:
-        budget, room = self._setting.prefix_budget_tokens, self._max_tokens - span.num_tokens
-        return budget if room < 0 else min(budget, room)
-
-    def _rendered(self, cnm: Cnm, budget: int) -> str:
-        return render_prefix(shown(cnm, self._setting), self._tokenizer, budget)
+        """Return the prefix of each chunk, in the room that the chunk leaves."""
+        cnms = [shown(annotation.cnm, self._setting) for annotation in document.annotations]
+        return self._writer.write(document.chunk_texts, document.spans, cnms).prefixes
 
 
 def variant_table(documents: Iterable[CutDocument], prefixer: Prefixer) -> pa.Table:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from scp_ray.evaluation.audits.ocr_audit import OcrAudit, RatedCase, RatedSlice
-from scp_ray.evaluation.pages.report import (
+from scp_ray.evaluation.pages.content import (
     Cells,
     Plot,
     Report,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from scp_ray.evaluation.audits.ocr_audit import OcrAudit
 from scp_ray.evaluation.audits.text_audit import TextAudit
+from scp_ray.evaluation.pages.content import Report
 from scp_ray.evaluation.pages.page import render_page
-from scp_ray.evaluation.pages.report import Report
 
 FIGURES_FILE: Final = "audit.json"
 PAGE_FILE: Final = "audit.html"

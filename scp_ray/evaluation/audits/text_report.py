@@ -5,7 +5,7 @@ from typing import Final
 from scp_ray.evaluation.audits.narratives import DETAIL_WORDS
 from scp_ray.evaluation.audits.projection import Share
 from scp_ray.evaluation.audits.text_audit import Group, TextAudit
-from scp_ray.evaluation.pages.report import (
+from scp_ray.evaluation.pages.content import (
     Cells,
     Plot,
     Report,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 import numpy as np
 
@@ -73,7 +74,10 @@ def select(ranking: RankedRows, num_wanted: int, params: SelectorParams) -> list
         Distinct rows. Fewer wanted rows are the first of more. ``top_k`` and ``merge`` take the
         same ones: they differ in how a context is made of them.
     """
+    head = partial(_head, ranking, num_wanted)
     rules: dict[Selector, Callable[[], list[int]]] = {
+        Selector.TOP_K: head,
+        Selector.MERGE: head,
         Selector.GAP: lambda: _with_gap(ranking, num_wanted, params.min_index_gap),
         Selector.MMR: lambda: _by_marginal_relevance(ranking, num_wanted, params.mmr_lambda),
         Selector.MAX_PER_DOCUMENT: lambda: _few_per_document(
@@ -81,8 +85,11 @@ def select(ranking: RankedRows, num_wanted: int, params: SelectorParams) -> list
         ),
         Selector.NEIGHBOURS: lambda: _with_neighbours(ranking, num_wanted),
     }
-    rule = rules.get(params.selector, lambda: _rows(ranking.order[:num_wanted]))
-    return rule()
+    return rules[params.selector]()
+
+
+def _head(ranking: RankedRows, num_wanted: int) -> list[int]:
+    return _rows(ranking.order[:num_wanted])
 
 
 def _rows(order: Int64Array) -> list[int]:

@@ -16,7 +16,7 @@ from scp_ray.evaluation.generation.scoring import (
     sum_up,
 )
 from scp_ray.evaluation.intervals import Interval
-from scp_ray.evaluation.pages.report import (
+from scp_ray.evaluation.pages.content import (
     Cells,
     Line,
     LinePlot,

@@ -8,16 +8,16 @@ from typing import Any, Final
 from scp_ray.evaluation.generation.answering import FoundQuestion
 from scp_ray.evaluation.generation.published import CHOP_TABLE_2, differences
 from scp_ray.evaluation.generation.scoring import Measured, ScoredAnswer, SizeFigures, sum_up
+from scp_ray.evaluation.pages.content import Report
 from scp_ray.evaluation.pages.page import render_page
-from scp_ray.evaluation.pages.report import Report
+from scp_ray.evaluation.report import FILE_DIGITS, interval_tree
 
 FIGURES_FILE: Final = "generation.json"
 PAGE_FILE: Final = "generation.html"
-_DIGITS: Final = 4
 
 
 def figures_tree(measured: Measured) -> dict[str, Any]:
-    """Return the figures and what they come from, ready for JSON, rounded to four digits."""
+    """Return the figures and what they come from, ready for JSON, rounded to six digits."""
     setup = measured.setup
     num_questions = len(measured.questions)
     return {
@@ -32,7 +32,7 @@ def figures_tree(measured: Measured) -> dict[str, Any]:
 
 
 def question_rows(measured: Measured) -> list[dict[str, Any]]:
-    """Return every answer with its scores and its passages, ready for JSON."""
+    """Return every answer with its scores and the places of its passages, ready for JSON."""
     by_id = {question.query_id: question for question in measured.questions}
     return [_row(one, by_id[one.answered.query_id], measured.references) for one in measured.scored]
 
@@ -50,20 +50,12 @@ def write_results(folder: Path, tree: Mapping[str, Any], report: Report) -> None
 
 
 def _size_tree(one: SizeFigures) -> dict[str, Any]:
-    means = {
-        name: {
-            "mean": round(mean.point, _DIGITS),
-            "low": round(mean.low, _DIGITS),
-            "high": round(mean.high, _DIGITS),
-        }
-        for name, mean in one.means.items()
-    }
     return {
         "num_answered": one.num_answered,
         "num_failed": one.num_failed,
         "num_not_stated": one.num_not_stated,
         "num_unjudged": one.num_unjudged,
-        **means,
+        **{name: interval_tree(mean) for name, mean in one.means.items()},
     }
 
 
@@ -78,7 +70,7 @@ def _row(
         "reference": references[answered.query_id],
         "answer": answered.answer,
         "failure": answered.failure,
-        **{name: round(value, _DIGITS) for name, value in one.scores.items()},
+        **{name: round(value, FILE_DIGITS) for name, value in one.scores.items()},
         "sentences": [
             {"text": sentence.text, "is_supported": sentence.is_supported}
             for sentence in answered.sentences

@@ -9,7 +9,7 @@ from scp_ray.evaluation.pages.printable import printable
 # Units of a drawing. A phone shows about one a pixel, so that its text can be read there.
 WIDTH: Final = 340
 COLOURS: Final = 6
-"""Colours that lines and points take in turn: classes ``c0`` to ``c5`` of the page's style."""
+"""Colours that lines take in turn: classes ``c0`` to ``c5`` of the page's style."""
 
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MOST_TICKS: Final = 6

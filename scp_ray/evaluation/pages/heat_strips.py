@@ -3,7 +3,7 @@
 from typing import Final
 
 from scp_ray.evaluation.pages.axes import drawing, label
-from scp_ray.evaluation.pages.report import HeatStrips
+from scp_ray.evaluation.pages.content import HeatStrips
 
 _LEFT: Final = 4
 _RIGHT: Final = 336

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from scp_ray.evaluation.pages.axes import COLOURS, Axis, axis_over, drawing, label, level, number
-from scp_ray.evaluation.pages.report import Line, LinePlot
+from scp_ray.evaluation.pages.content import Line, LinePlot
 
 _LEFT: Final = 40
 _RIGHT: Final = 328

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
+from scp_ray.evaluation.pages.content import Report, Section, Table
 from scp_ray.evaluation.pages.plots import draw
 from scp_ray.evaluation.pages.printable import printable
-from scp_ray.evaluation.pages.report import Report, Section, Table
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1d2329; --soft: #57606a; --line: #d5dae0;

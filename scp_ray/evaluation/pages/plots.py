@@ -1,13 +1,12 @@
 """Draws plots as inline SVG: no script, no font and no picture from elsewhere."""
 
-from typing import Final
+from typing import Final, assert_never
 
 from scp_ray.evaluation.intervals import Interval
 from scp_ray.evaluation.pages.axes import drawing, label
+from scp_ray.evaluation.pages.content import AnyPlot, HeatStrips, LinePlot, Plot
 from scp_ray.evaluation.pages.heat_strips import draw_heat_strips
 from scp_ray.evaluation.pages.line_plots import draw_lines
-from scp_ray.evaluation.pages.report import AnyPlot, HeatStrips, LinePlot, Plot
-from scp_ray.evaluation.pages.scatter_plots import draw_scatter
 
 _LEFT: Final = 4
 _RIGHT: Final = 336
@@ -20,11 +19,15 @@ _TICKS: Final = (0, 25, 50, 75, 100)
 
 def draw(plot: AnyPlot) -> str:
     """Return a plot of any kind as an ``svg`` element."""
-    if isinstance(plot, Plot):
-        return draw_intervals(plot)
-    if isinstance(plot, LinePlot):
-        return draw_lines(plot)
-    return draw_heat_strips(plot) if isinstance(plot, HeatStrips) else draw_scatter(plot)
+    match plot:
+        case Plot():
+            return draw_intervals(plot)
+        case LinePlot():
+            return draw_lines(plot)
+        case HeatStrips():
+            return draw_heat_strips(plot)
+        case _:
+            assert_never(plot)
 
 
 def draw_intervals(plot: Plot) -> str:

@@ -3,8 +3,8 @@
 import textwrap
 from typing import Final
 
+from scp_ray.evaluation.pages.content import Report, Section, Table
 from scp_ray.evaluation.pages.printable import printable
-from scp_ray.evaluation.pages.report import Report, Section, Table
 
 _WIDTH: Final = 100
 _MOST_CHARACTERS: Final = 44

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from scp_ray.evaluation.pages.report import Cells, Section, Table
+from scp_ray.evaluation.pages.content import Cells, Section, Table
 from scp_ray.evaluation.runs.record import (
     Candidate,
     EvaluationRun,

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from scp_ray.errors import ConfigError
 from scp_ray.evaluation.bootstrap import mean_interval
-from scp_ray.evaluation.intervals import Interval
 from scp_ray.evaluation.relevance import is_relevant
+from scp_ray.evaluation.report import difference_tree, interval_tree
 from scp_ray.evaluation.runs.comparison import Comparison, EarlierRun
 from scp_ray.evaluation.runs.record import AskedQuestion, EvaluationRun, Sweep
 
@@ -27,7 +27,6 @@ FORMAT: Final = 1
 
 _Columns: TypeAlias = dict[str, tuple[pa.DataType, Sequence[Any]]]
 
-_DIGITS: Final = 6
 _PLACE: Final = (
     pa.field("doc_id", pa.string()),
     pa.field("char_start", pa.int64()),
@@ -60,7 +59,7 @@ def figures_of(run: EvaluationRun, comparison: Comparison | None) -> dict[str, A
         },
         "budget": run.budget,
         "settings": run.settings,
-        "metrics": {name: _interval(value) for name, value in run.intervals.items()},
+        "metrics": {name: interval_tree(value) for name, value in run.intervals.items()},
         "sweeps": [_sweep(sweep) for sweep in run.sweeps],
     }
     if comparison is not None:
@@ -76,15 +75,7 @@ def against_of(comparison: Comparison) -> dict[str, Any]:
         "index": earlier.index,
         "generation": earlier.generation,
         "differences": {
-            name: {
-                "mean": round(found.mean, _DIGITS),
-                "low": round(found.low, _DIGITS),
-                "high": round(found.high, _DIGITS),
-                "p_value": float(f"{found.p_value:.4g}"),
-                "questions_with_more": found.num_better,
-                "questions_with_less": found.num_worse,
-            }
-            for name, found in comparison.differences.items()
+            name: difference_tree(found) for name, found in comparison.differences.items()
         },
         "left_out": list(comparison.left_out),
     }
@@ -104,12 +95,11 @@ def timings_of(run: EvaluationRun) -> dict[str, dict[str, float]]:
 
 
 def write_run(folder: Path, run: EvaluationRun, comparison: Comparison | None, page: str) -> None:
-    """Write ``evaluation.json``, ``questions.parquet`` and ``report.html``.
+    """Write ``evaluation.json``, ``questions.parquet`` and ``report.html`` into a folder.
 
     Raises:
         OSError: If they cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(figures_of(run, comparison), ensure_ascii=False, indent=1) + "\n"
     (folder / FIGURES_FILE).write_text(text, encoding="utf-8")
     pq.write_table(questions_table(run), folder / QUESTIONS_FILE)
@@ -173,14 +163,6 @@ def read_earlier(folder: Path) -> EarlierRun:
         raise ConfigError(message) from error
 
 
-def _interval(value: Interval) -> dict[str, float]:
-    return {
-        "mean": round(value.point, _DIGITS),
-        "low": round(value.low, _DIGITS),
-        "high": round(value.high, _DIGITS),
-    }
-
-
 def _sweep(sweep: Sweep) -> dict[str, Any]:
     return {
         "setting": sweep.setting,
@@ -190,7 +172,8 @@ def _sweep(sweep: Sweep) -> dict[str, Any]:
             {
                 "value": point.value,
                 "metrics": {
-                    name: _interval(mean_interval(column)) for name, column in point.values.items()
+                    name: interval_tree(mean_interval(column))
+                    for name, column in point.values.items()
                 },
             }
             for point in sweep.points

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from scp_ray.evaluation.intervals import Interval
-from scp_ray.evaluation.pages.report import Cells, Plot, Report, Section, Table
+from scp_ray.evaluation.pages.content import Cells, Plot, Report, Section, Table
 from scp_ray.evaluation.paired import PairedDifference
 from scp_ray.evaluation.report import LESS_IS_BETTER, NEITHER_IS_BETTER
 from scp_ray.evaluation.runs.comparison import Comparison
@@ -15,7 +15,7 @@ from scp_ray.evaluation.runs.record import EvaluationRun
 from scp_ray.evaluation.runs.sweep_plots import sweep_section
 
 _OF_CONTEXTS: Final = ("evidence_", "context_")
-_NO_SHARES: Final = ("documents@", "context_documents", "context_tokens")
+_NO_SHARES: Final = ("context_documents", "context_tokens")
 _LARGE: Final = 10.0
 _PLOTTED: Final = ("hit@1", "hit@3", "hit@5", "hit@10", "mrr@10", "ndcg@10", "map@10", "doc@1")
 _INTERVALS: Final = "Intervals are of 95 %, by a bootstrap over the questions."

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from scp_ray.evaluation.pages.report import HeatStrips, Section
+from scp_ray.evaluation.pages.content import HeatStrips, Section
 from scp_ray.evaluation.runs.record import EvaluationRun
 from scp_ray.evaluation.stretches import Place
 

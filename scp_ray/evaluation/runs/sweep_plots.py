@@ -4,7 +4,7 @@ from typing import Final
 
 from scp_ray.evaluation.bootstrap import mean_interval
 from scp_ray.evaluation.pages.axes import number
-from scp_ray.evaluation.pages.report import Cells, Line, LinePlot, Section, Table
+from scp_ray.evaluation.pages.content import Cells, Line, LinePlot, Section, Table
 from scp_ray.evaluation.paired import paired_difference
 from scp_ray.evaluation.runs.record import Sweep, SweepPoint
 

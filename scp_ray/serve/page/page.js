@@ -4,12 +4,13 @@ import { aboutIndex, keepToken, Problem, query, readToken } from "./client.js";
 import { contextPanel } from "./context.js";
 import { count, make, plural } from "./elements.js";
 import { Passages } from "./passages.js";
-import { fillFrom, fragment, InputError, markInvalid, requestBody, resetSettings, watchSettings } from "./settings.js";
+import { fillFrom, fragment, InputError, markInvalid, requestBody, resetSettings, showDefaults, watchSettings } from "./settings.js";
 import { strips } from "./strips.js";
 import { candidates, exchange, summary } from "./summary.js";
 import { View } from "./view.js";
 
 const DEBOUNCE_MS = 150;
+const LOOK_MS = 15_000;
 const WIDE = "(min-width: 900px)";
 const part = (id) => document.getElementById(id);
 let running = null;
@@ -130,6 +131,7 @@ async function showIndex() {
   try {
     const about = await aboutIndex();
     generation = about.generation;
+    showDefaults(about.defaults);
     const entries = [
       `generation ${count(about.generation)}`,
       plural(about.documents, "document"),
@@ -150,6 +152,7 @@ async function showIndex() {
 }
 
 function reloadNote({ state, generation: newest, reason }) {
+  if (state === "unreadable") return `CURRENT cannot be read, new generations are not seen: ${reason}`;
   const told = `generation ${count(newest)} ${state === "loading" ? "is loading" : "could not be taken"}`;
   return reason ? `${told}: ${reason}` : told;
 }
@@ -189,6 +192,7 @@ function start() {
   watchSettings(askSoon);
   window.addEventListener("hashchange", takeAddress);
   showIndex();
+  window.setInterval(() => document.hidden || generation === null || showIndex(), LOOK_MS);
   takeAddress();
   if (part("question").value === "") part("question").focus();
 }

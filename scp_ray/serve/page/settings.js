@@ -6,7 +6,7 @@ const SLIDERS = NUMBERS.slice(0, 4);
 const TEXTS = ["context_rule", "filter"];
 const control = (name) => document.getElementById(name);
 const slider = (name) => control(`${name}-slider`);
-const defaults = new Map();
+let defaults = {}; // the service's own, once it has told them
 
 /** A control has a value that cannot be asked with. */
 export class InputError extends Error {
@@ -20,7 +20,6 @@ export class InputError extends Error {
 export function watchSettings(changed) {
   for (const name of SLIDERS) {
     const range = slider(name);
-    defaults.set(name, range.value);
     control(name).setAttribute("aria-describedby", `${name}-hint`);
     range.setAttribute("aria-describedby", `${name}-hint`);
     range.addEventListener("input", () => {
@@ -43,11 +42,20 @@ export function resetSettings() {
   SLIDERS.forEach(showSlider);
 }
 
+/** Show the service's defaults where nothing is set: `defaults` of its answer about the index. */
+export function showDefaults(told) {
+  defaults = told;
+  for (const name of NUMBERS) control(name).placeholder = String(told[name]);
+  control("context_rule").options[0].text = `default (${told.context_rule})`;
+  SLIDERS.forEach(showSlider);
+}
+
 function showSlider(name) {
   const { value } = control(name);
-  slider(name).value = value === "" ? defaults.get(name) : value;
+  const told = defaults[name] ?? ""; // with none the slider rests in its middle
+  slider(name).value = value === "" ? told : value;
   slider(name).classList.toggle("unset", value === "");
-  slider(name).setAttribute("aria-valuetext", value === "" ? "the service's default" : value);
+  slider(name).setAttribute("aria-valuetext", value === "" ? `${told} (the service's default)`.trim() : value);
 }
 
 /** Return the body of a request. Throws an InputError that names the control. */

@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules, extraction_key
+from scp_ray.annotators.llm_modules import (
+    Answers,
+    CallLimit,
+    LlmModules,
+    extraction_key,
+    flushed_regularly,
+)
 from scp_ray.errors import (
     CallLimitError,
     EngineDeadError,
@@ -151,3 +157,35 @@ def test_no_more_calls_than_allowed() -> None:
         extract(one, "c")
     extract(one, "a")
     assert len(generator.requests) == 2
+
+
+class WatchedCache(StoredAnnotationCache):
+    """Tells an event loop of every flush."""
+
+    def __init__(self, store: MemoryObjectStore) -> None:
+        super().__init__(store, "0" * 64)
+        self._loop, self.flushed = asyncio.get_running_loop(), asyncio.Event()
+
+    def flush(self) -> None:
+        super().flush()
+        self._loop.call_soon_threadsafe(self.flushed.set)
+
+    async def next_flush(self) -> None:
+        self.flushed.clear()
+        await self.flushed.wait()
+
+
+def test_a_cache_is_flushed_again_and_again_until_the_block_ends() -> None:
+    store, key = MemoryObjectStore(), extraction_key("chunk")
+
+    async def ask() -> None:
+        cache = WatchedCache(store)
+        async with asyncio.timeout(10), flushed_regularly(cache, 0.001):
+            for answer in ("first", "second"):
+                cache.put(key, answer)
+                await cache.next_flush()  # one may have begun before the answer came
+                await cache.next_flush()
+                assert StoredAnnotationCache(store, "0" * 64).get(key) == answer
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(ask())

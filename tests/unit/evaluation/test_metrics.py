@@ -117,17 +117,22 @@ def test_report_of_three_questions() -> None:
     report = evaluate(queries, replies)
     assert [outcome.query_id for outcome in report.outcomes] == ["q1", "q2", "q3"]
     assert [outcome.first_relevant_rank for outcome in report.outcomes] == [1, 4, None]
-    assert [report.hit_at(k) for k in (1, 3, 4, 5, 10)] == pytest.approx(
-        [1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3]
-    )
-    assert report.mrr == pytest.approx((1 + 1 / 4) / 3)
-    assert report.ndcg == pytest.approx((1 + _gain(4)) / 3)
-    assert report.document_at_1 == pytest.approx(2 / 3)
+    values = report.values()
+    assert [values[f"hit@{k}"] for k in (1, 3, 5, 10)] == [
+        [1, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [1, 1, 0],
+    ]
+    assert values["mrr@10"] == [1, 1 / 4, 0]
+    assert values["ndcg@10"] == pytest.approx([1, _gain(4), 0])
+    assert values["doc@1"] == [1, 1, 0]
 
 
 def test_empty_reply_is_a_miss() -> None:
-    report = evaluate([Query("q1", "?", (A,))], {"q1": []})
-    assert (report.hit_at(10), report.mrr, report.ndcg, report.document_at_1) == (0, 0, 0, 0)
+    (outcome,) = evaluate([Query("q1", "?", (A,))], {"q1": []}).outcomes
+    assert outcome.first_relevant_rank is None
+    assert set(outcome.values.values()) == {0}
 
 
 def test_what_cannot_be_scored_is_refused() -> None:

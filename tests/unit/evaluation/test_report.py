@@ -3,10 +3,18 @@
 import json
 
 from scp_ray.evaluation.evidence import evaluate_contexts
+from scp_ray.evaluation.intervals import Interval
 from scp_ray.evaluation.metrics import evaluate
+from scp_ray.evaluation.paired import PairedDifference
 from scp_ray.evaluation.queries import Query
 from scp_ray.evaluation.relevance import HitSpan, RelevantSpan
-from scp_ray.evaluation.report import at_budget, evidence_figures, figures
+from scp_ray.evaluation.report import (
+    at_budget,
+    difference_tree,
+    evidence_figures,
+    figures,
+    interval_tree,
+)
 from scp_ray.retrieval.context import Context, Passage
 
 QUERIES = [
@@ -61,3 +69,24 @@ def test_evidence_is_named_by_its_budget() -> None:
         "context_tokens": 6.7,
     }
     assert at_budget(report, 500)["evidence_recall@500"] == [1.0, 0.0, 0.0]
+
+
+def test_intervals_and_differences_are_rounded_to_six_digits() -> None:
+    assert interval_tree(Interval(1 / 3, 0.12345649, 2 / 3)) == {
+        "mean": 0.333333,
+        "low": 0.123456,
+        "high": 0.666667,
+    }
+    assert difference_tree(PairedDifference(-1 / 3, -2 / 3, 1e-7, 2, 5, 0.453125)) == {
+        "mean": -0.333333,
+        "low": -0.666667,
+        "high": 0.0,
+        "num_better": 2,
+        "num_worse": 5,
+        "p_value": 0.4531,
+    }
+
+
+def test_no_p_value_becomes_0() -> None:
+    certain = PairedDifference(0.5, 0.4, 0.6, 400, 0, 7.745183e-121)
+    assert difference_tree(certain)["p_value"] == 7.745e-121

@@ -25,6 +25,11 @@ def test_a_cluster_is_sized_for_the_language_model_that_is_asked_for() -> None:
     assert ablation_settings(_config("none"), Settings()) == Settings()
 
 
+def test_a_cluster_that_needs_both_language_models_has_room_for_its_own() -> None:
+    sized = ablation_settings(_config("openai", "vllm"), Settings())
+    assert sized.chop.annotator is AnnotatorName.VLLM
+
+
 def test_a_language_model_that_is_not_named_is_refused_before_any_work() -> None:
     request = AblationRequest(_config("openai"), "out", Settings())
     with pytest.raises(ConfigError, match=r"needs a language model; name it with llm\.model"):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from scp_ray.config import Settings
-from scp_ray.evaluation.ablation.cells import Grid
 from scp_ray.evaluation.ablation.config import checked_setting, product_setting
+from scp_ray.evaluation.ablation.grid import Grid
 from scp_ray.evaluation.ablation.report import report_ablation
 from scp_ray.evaluation.ablation.results import CellResult, SetFacts, StudyResults
 from scp_ray.pipeline.ablation_files import write_results
@@ -17,7 +17,7 @@ def _results() -> StudyResults:
     base = checked_setting(product_setting(Settings()), "base")
     names = ("hit@1", "mrr@10", "evidence_recall", "evidence_precision", "context_tokens")
     cell = CellResult("k", "<set>", base, ("q",), 3, None, {name: [0.5] for name in names})
-    facts = {"<set>": SetFacts("f", 1, 10, 1, has_names=False)}
+    facts = {"<set>": SetFacts("f", 1, 10, 1)}
     return StudyResults(Grid(base, (), {"<set>": (base,)}), facts, {"<set>": {base: cell}}, "e")
 
 

@@ -1,6 +1,7 @@
 """What each stage of an ablation makes of its tasks."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from scp_ray.config import Settings, load_settings
 from scp_ray.embedding.hash_encoder import HashEncoder
 from scp_ray.embedding.text_windows import text_windows
+from scp_ray.errors import EncoderError
 from scp_ray.evaluation.ablation.config import checked_setting, product_setting
 from scp_ray.evaluation.ablation.signatures import NamedPart
 from scp_ray.evaluation.ablation.variant import Variant, text_key
@@ -119,6 +121,16 @@ def test_a_text_that_is_too_long_has_the_mean_direction_of_its_windows() -> None
     assert len(windows) > 2
     mean = encoder.encode(windows).mean(axis=0)
     np.testing.assert_allclose(vectors[1], mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_an_encoder_with_other_weights_is_refused(site: AblationSite) -> None:
+    entry = site.encoder.model_copy(update={"revision": "0" * 64})
+    other = replace(site, encoder=entry)
+    with pytest.raises(EncoderError, match="has other weights than the one that the run was"):
+        EmbedTextsStage(other)
+    task = {"key": "v", "set": ONE.fingerprint, "setting": _values(chunker="cosine")}
+    with pytest.raises(EncoderError, match="has other weights than the one that the run was"):
+        list(PrepareStage(other)(task_table([task])))
 
 
 def test_cells_are_measured_over_what_was_prepared_and_embedded(

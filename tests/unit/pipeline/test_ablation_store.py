@@ -40,6 +40,14 @@ def test_vectors_are_found_by_their_keys_over_all_blocks(pieces: AblationStore) 
     np.testing.assert_array_equal(found, vectors[[2, 0, 2]])
 
 
+def test_blocks_that_share_a_key_give_every_key_its_own_vector(pieces: AblationStore) -> None:
+    keys = [bytes([number]) * 16 for number in range(4)]
+    vectors = np.arange(8, dtype=np.float32).reshape(4, 2)
+    for rows in ([0, 1], [1, 0], [1, 2], [2, 3]):
+        pieces.save_embeddings([keys[row] for row in rows], vectors[rows])
+    np.testing.assert_array_equal(pieces.load_embeddings().of(keys), vectors)
+
+
 def test_vectors_of_another_encoder_are_not_found(pieces: AblationStore) -> None:
     pieces.save_embeddings([b"k" * 16], np.ones((1, 2), dtype=np.float32))
     assert AblationStore(pieces.store, "f" * 64).embedded() == set()

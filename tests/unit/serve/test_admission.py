@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scp_ray.errors import ConfigError, OverloadedError
+from scp_ray.errors import ConfigError, NotReadyError, OverloadedError
 from scp_ray.serve.admission import Admission
 
 ENDS = st.sampled_from(["answer", "error", "stay", "cancelled", "cancelled at once"])
@@ -78,3 +78,34 @@ def test_questions_beyond_the_limit_are_refused_until_others_end() -> None:
 def test_what_can_never_fit_is_not_told_to_come_back() -> None:
     with pytest.raises(ConfigError, match="4 questions at once; at most 3 are taken"):
         Admission(3).hold(4).__enter__()
+
+
+def test_end_waits_for_the_last_question_and_lets_none_in_after_its_notice() -> None:
+    async def main() -> list[str]:
+        admission, order = Admission(3), []
+
+        async def end() -> None:
+            await admission.end(0.01)
+            order.append("ended")
+
+        with admission.hold(1):
+            admission.require_ready()
+            ending = asyncio.create_task(end())
+            await asyncio.sleep(0)
+            with pytest.raises(NotReadyError, match="the service is stopping"):
+                admission.require_ready()
+            with admission.hold(2):
+                order.append("in the notice")
+            await asyncio.sleep(0.05)
+            with pytest.raises(NotReadyError, match="the service is stopping"):
+                admission.hold(1).__enter__()
+            assert not ending.done()
+            order.append("last")
+        await ending
+        return order
+
+    assert asyncio.run(main()) == ["in the notice", "last", "ended"]
+
+
+def test_end_of_an_idle_front_waits_for_nothing() -> None:
+    asyncio.run(asyncio.wait_for(Admission(1).end(0.0), 1))

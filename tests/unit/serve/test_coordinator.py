@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from scp_ray.config import Settings
+from scp_ray.errors import IndexFormatError
 from scp_ray.serve import coordinator as coordinator_module
 from scp_ray.serve.coordinator import GenerationCoordinator
-from scp_ray.serve.generation_board import FRONT, Directive, HolderReport
+from scp_ray.serve.generation_board import FRONT, Directive, HolderReport, Stage
 from scp_ray.serve.metrics import NoMetrics
 from scp_ray.serve.models import ReloadState
 from scp_ray.storage.keys import CURRENT, generation_folder
@@ -35,9 +36,14 @@ class Told(NoMetrics):
     def __init__(self) -> None:
         self.reloads: list[str] = []
         self.generations: list[int] = []
+        self.is_readable: list[bool] = []
 
     def reloaded(self, result: str) -> None:
         self.reloads.append(result)
+
+    def current(self, *, is_readable: bool) -> None:
+        if self.is_readable[-1:] != [is_readable]:
+            self.is_readable.append(is_readable)
 
     def serving(self, generation: int) -> None:
         self.generations.append(generation)
@@ -194,3 +200,83 @@ def test_an_index_that_cannot_be_read_changes_nothing(
     run(index, scenario, poll_s=0.02)
     assert "cannot look for a new generation" in caplog.text
     assert told.reloads == ["swapped"]
+    assert told.is_readable == [False, True]
+
+
+@pytest.mark.parametrize("damage", ["gone", "malformed"])
+def test_current_that_is_lost_shows_until_it_is_back(
+    index: Index, told: Told, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    async def scenario(coordinator: GenerationCoordinator) -> None:
+        seen = (await sync(coordinator, -1, ONE)).version
+        lose(index, damage)
+        lost = await sync(coordinator, seen, ONE)
+        assert (lost.serving, lost.target) == (ONE, ONE)
+        assert (lost.reload.state, lost.reload.generation) == (ReloadState.UNREADABLE, 1)
+        assert str(lost.reload.reason).startswith("IndexFormatError: ")
+        await asyncio.sleep(0.1)
+        index.move(ONE)
+        back = await sync(coordinator, lost.version, ONE)
+        assert (back.reload.state, back.reload.reason) == (ReloadState.CURRENT, None)
+
+    with caplog.at_level(logging.INFO, "scp_ray.serve"):
+        run(index, scenario, poll_s=0.02)
+    assert told.is_readable == [True, False, True]
+    assert told.reloads == ["swapped"]
+    said = [record.getMessage().partition(":")[0] for record in caplog.records]
+    expected = ["serving generation 1", "cannot look for a new generation"]
+    assert said == [*expected, "CURRENT can be read again"]
+
+
+def lose(index: Index, damage: str) -> None:
+    if damage == "gone":
+        (index.folder / CURRENT).unlink()
+    else:
+        index.store.write(CURRENT, b"{")
+
+
+def test_a_failure_is_told_once_though_current_was_lost_meanwhile(index: Index, told: Told) -> None:
+    async def scenario(coordinator: GenerationCoordinator) -> None:
+        await sync(coordinator, -1, ONE)
+        index.move(TWO)
+        attempt = (await coordinator.reload()).attempt
+        seen = (await sync(coordinator, -1, ONE, failed={TWO: "x"}, attempt=attempt)).version
+        for state in (ReloadState.UNREADABLE, ReloadState.FAILED):
+            if state is ReloadState.UNREADABLE:
+                lose(index, "gone")
+            else:
+                index.move(TWO)
+            directive = await sync(coordinator, seen, ONE, failed={TWO: "x"}, attempt=attempt)
+            assert directive.reload.state is state
+            seen = directive.version
+
+    run(index, scenario, poll_s=0.02)
+    assert told.reloads == ["swapped", "failed"]
+
+
+def test_reload_without_current_is_refused_and_shows(index: Index, told: Told) -> None:
+    async def scenario(coordinator: GenerationCoordinator) -> None:
+        seen = (await sync(coordinator, -1, ONE)).version
+        lose(index, "gone")
+        waiting = asyncio.create_task(sync(coordinator, seen, ONE))
+        with pytest.raises(IndexFormatError, match="no index here any more"):
+            await coordinator.reload()
+        assert (await waiting).reload.state is ReloadState.UNREADABLE
+
+    run(index, scenario)
+    assert told.is_readable == [True, False]
+
+
+def test_drain_returns_when_the_front_has_come_to_its_end(index: Index, told: Told) -> None:
+    async def scenario(coordinator: GenerationCoordinator) -> None:
+        first = await sync(coordinator, -1, ONE)
+        waiting = asyncio.create_task(sync(coordinator, first.version, ONE))
+        draining = asyncio.create_task(coordinator.drain())
+        directive = await waiting
+        assert (directive.stage, directive.serving) == (Stage.DRAINING, ONE)
+        await asyncio.sleep(0.05)
+        assert not draining.done()
+        await sync(coordinator, -1, ONE, is_drained=True)
+        await draining
+
+    run(index, scenario)

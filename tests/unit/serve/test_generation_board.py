@@ -2,7 +2,7 @@
 
 import pytest
 
-from scp_ray.serve.generation_board import FRONT, GenerationBoard, HolderReport
+from scp_ray.serve.generation_board import FRONT, GenerationBoard, HolderReport, Stage
 from scp_ray.serve.models import ReloadModel, ReloadState
 from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.publish import GenerationEntry
@@ -34,10 +34,17 @@ def have(  # noqa: PLR0913 - a report has as many fields
     uses: tuple[GenerationEntry, ...] = (),
     failed: dict[GenerationEntry, str] | None = None,
     attempt: int = 0,
+    is_drained: bool = False,
 ) -> None:
-    deployment = FRONT if name == "front" else "group-0"
+    deployment = FRONT if name.startswith("front") else "group-0"
     report = HolderReport(
-        name, deployment, frozenset(is_open), frozenset(uses), failed or {}, attempt
+        name,
+        deployment,
+        frozenset(is_open),
+        frozenset(uses),
+        failed or {},
+        attempt,
+        is_drained=is_drained,
     )
     board.report(report, now)
 
@@ -121,6 +128,51 @@ def test_a_failed_generation_is_told_and_tried_again(board: GenerationBoard) -> 
     assert board.directive.attempt == attempt + 1
     have(board, "b", {ONE, TWO}, 4.0, attempt=attempt + 1)
     assert board.directive.serving == TWO
+
+
+def test_current_that_cannot_be_read_is_told_until_it_can_and_changes_nothing(
+    board: GenerationBoard,
+) -> None:
+    before = board.directive
+    board.lose("StorageError: no route", 1.0)
+    lost = board.directive
+    assert lost.version > before.version
+    reason = "StorageError: no route"
+    assert lost.reload == ReloadModel(state=ReloadState.UNREADABLE, generation=1, reason=reason)
+    assert (lost.serving, lost.target, lost.keep) == (ONE, ONE, before.keep)
+    board.lose("StorageError: no route", 2.0)
+    assert board.directive.version == lost.version
+    board.offer(ONE, 3.0)
+    assert board.directive.reload == before.reload
+
+
+def test_a_generation_that_failed_waits_for_its_retry_while_current_cannot_be_read(
+    board: GenerationBoard,
+) -> None:
+    board.offer(TWO, 21.0)
+    attempt = board.directive.attempt
+    for name in ("front", "a"):
+        have(board, name, {ONE}, 21.0, attempt=attempt)
+    have(board, "b", {ONE}, 21.0, failed={TWO: "ChecksumError: x"}, attempt=attempt)
+    board.lose("StorageError: no route", 21.0)
+    assert board.directive.keep == {ONE}
+    board.retry(22.0)
+    assert (board.directive.attempt, board.directive.keep) == (attempt + 1, {ONE, TWO})
+    assert board.directive.reload.state is ReloadState.UNREADABLE
+
+
+def test_the_rest_may_go_when_every_front_has_come_to_its_end() -> None:
+    board = GenerationBoard(ONE, {FRONT: 2, "group-0": 1}, lifetime_s=15.0)
+    for name in ("front-1", "a"):
+        have(board, name, {ONE}, 0.0)
+    board.drain(1.0)
+    have(board, "front-1", {ONE}, 2.0, is_drained=True)
+    assert board.directive.stage is Stage.DRAINING
+    have(board, "front-2", {ONE}, 3.0)
+    assert board.directive.stage is Stage.DRAINING
+    have(board, "front-2", {ONE}, 4.0, is_drained=True)
+    assert board.directive.stage is Stage.DRAINED
+    assert board.directive.serving == ONE
 
 
 def test_moving_back_serves_the_earlier_one(board: GenerationBoard) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from scp_ray.errors import ChecksumError, NotReadyError
 from scp_ray.serve import generation_holder
-from scp_ray.serve.generation_board import FRONT, Directive, GenerationBoard, HolderReport
+from scp_ray.serve.generation_board import FRONT, Directive, GenerationBoard, HolderReport, Stage
 from scp_ray.serve.generation_holder import GenerationHolder
 from scp_ray.serve.models import ReloadState
 from scp_ray.storage.keys import generation_folder
@@ -205,6 +205,42 @@ def test_a_generation_that_cannot_be_opened_leaves_the_old_one_and_is_tried_agai
         bench.desk.act(lambda: bench.desk.board.retry(bench.desk.now))
         await bench.until(lambda: bench.served == 2)
         assert bench.shelf.tried == [1, 2, 2]
+
+    on(Bench, scenario)
+
+
+def test_what_failed_elsewhere_is_not_opened_while_current_cannot_be_read() -> None:
+    async def scenario(bench: Bench) -> None:
+        bench.desk.now = 100.0
+        board = bench.desk.board
+        bench.desk.act(lambda: board.offer(TWO, 100.0))
+        attempt = board.directive.attempt
+        failed = HolderReport(
+            "other", "group-0", frozenset({ONE}), failed={TWO: "damaged"}, attempt=attempt
+        )
+        bench.desk.act(lambda: board.report(failed, 100.0))
+        bench.desk.act(lambda: board.lose("StorageError: no route", 100.0))
+        await bench.until(lambda: board.directive.keep == {ONE})
+        await asyncio.sleep(0.1)
+        tried = len(bench.shelf.tried)
+        await asyncio.sleep(0.2)
+        assert len(bench.shelf.tried) == tried <= 2
+        assert bench.served == 1
+        assert bench.holder.reload is not None
+        assert bench.holder.reload.state is ReloadState.UNREADABLE
+
+    on(Bench, scenario)
+
+
+def test_a_front_is_told_to_come_to_its_end_and_says_when_it_has() -> None:
+    async def scenario(bench: Bench) -> None:
+        board = bench.desk.board
+        bench.desk.act(lambda: board.drain(bench.desk.now))
+        await asyncio.wait_for(bench.holder.draining.wait(), 5)
+        assert board.directive.stage is Stage.DRAINING
+        assert bench.served == 1
+        bench.holder.tell_drained()
+        await bench.until(lambda: board.directive.stage is Stage.DRAINED)
 
     on(Bench, scenario)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from scp_ray.config import load_settings
+from scp_ray.config import Settings, load_settings
 from scp_ray.errors import (
     ConfigError,
     NotReadyError,
@@ -23,6 +24,7 @@ from scp_ray.errors import (
 from scp_ray.serve.http_api import create_api
 from scp_ray.serve.models import (
     CoverageModel,
+    DefaultsModel,
     IndexInfo,
     LexicalModel,
     PriorModel,
@@ -42,6 +44,7 @@ ABOUT = IndexInfo(
     encoder="hash://32",
     annotator="none",
     settings_hash="0" * 64,
+    defaults=DefaultsModel.of(Settings()),
     reload=ReloadModel(state=ReloadState.CURRENT, generation=7, reason=None),
 )
 
@@ -176,7 +179,8 @@ def test_deadline_that_is_no_positive_integer_is_refused() -> None:
     api = _api(service)
     for header in ("0", "-5", "soon", "1.5", "", "600001", "9" * 5000, "NaN"):
         response = _ask(api, {"query": "how?"}, headers={"X-Deadline-Ms": header})
-        assert "header.X-Deadline-Ms" in _problem(response)["detail"]
+        told = "header.X-Deadline-Ms: expected a whole number of milliseconds from 1 to 600000"
+        assert _problem(response)["detail"] == told
         assert response.status_code == 422
     assert service.asked == []
 
@@ -206,6 +210,58 @@ def test_error_is_a_problem_alone_and_in_a_batch(error: Exception, status: int) 
     assert (second["reply"], second["problem"]) == (None, problem)
     assert third["reply"]["generation"] == 3
     assert api.state.admission.in_flight == 0
+
+
+MALFORMED: list[object] = [
+    {},
+    {"query": "x", "embedding": [1.0]},
+    {"query": "x", "top_k": "5"},
+    {"query": "x", "unknown": 1},
+    {"query": "x", "lexical_weight": 2},
+    {"query": "x", "prior_scope": "local", "top_k": 1.5},
+    [],
+    "x",
+    None,
+]
+
+
+def test_malformed_question_of_a_batch_has_the_problem_that_it_has_alone() -> None:
+    service = Service()
+    api = _api(service)
+    good = [{"query": "a", "top_k": 3.0}, {"query": "b", "prior_scope": "shard", "top_k": 2}]
+    items = _ask(api, {"queries": [good[0], *MALFORMED, good[1]]}).json()["items"]
+    assert [items[0]["reply"]["generation"], items[-1]["reply"]["generation"]] == [3, 2]
+    assert [request.query for request in service.asked] == ["a", "b"]
+    for question, item in zip(MALFORMED, items[1:-1], strict=True):
+        body = {"content": json.dumps(question), "headers": {"Content-Type": "application/json"}}
+        alone = _call(api, "POST", "/v1/query", **body)
+        assert item == {"reply": None, "problem": _problem(alone)}, question
+        assert item["problem"]["status"] == 422
+    assert api.state.admission.in_flight == 0
+
+
+def test_batch_of_nothing_but_malformed_questions_is_answered() -> None:
+    items = _ask(_api(Service()), {"queries": MALFORMED}).json()["items"]
+    assert [item["reply"] for item in items] == [None] * len(MALFORMED)
+
+
+def test_batch_that_is_malformed_itself_is_refused() -> None:
+    service = Service()
+    api = _api(service)
+    good, bad = {"query": "x"}, {"query": ""}
+    for batch in (
+        {"queries": []},
+        {"queries": {"0": good}},
+        {"queries": [bad, good], "more": 1},
+        {"queries": [bad] * 1001},
+        {"queries": None},
+        {"querys": [bad]},
+    ):
+        response = _call(api, "POST", "/v1/query/batch", json=batch)
+        assert _problem(response)["detail"].startswith("body"), batch
+        assert response.status_code == 422
+    assert "at most 100" in _problem(_ask(api, {"queries": [bad] * 101}))["detail"]
+    assert service.asked == []
 
 
 def test_questions_of_a_batch_are_asked_together() -> None:
@@ -460,6 +516,30 @@ def test_readiness_and_health_follow_the_service() -> None:
         for method, path in (("GET", "/readyz"), ("GET", "/healthz"), ("GET", "/v1/index")):
             assert _problem(_call(api, method, path))["status"] == 503
         assert _call(api, "POST", "/v1/admin/reload").status_code == 503
+
+
+def test_front_that_ends_is_not_ready_before_it_refuses() -> None:
+    async def main() -> None:
+        api = _api(Service())
+        async with _client(api) as client:
+            ending = asyncio.ensure_future(api.state.admission.end(0.2))
+            await asyncio.sleep(0)
+            unready = await client.get("/readyz")
+            assert _problem(unready)["detail"] == "the service is stopping"
+            assert (unready.status_code, unready.headers["retry-after"]) == (503, "1")
+            assert (await client.post("/v1/query", json={"query": "x"})).status_code == 200
+            await ending
+            for path, body in (
+                ("/v1/query", {"query": "x"}),
+                ("/v1/query/batch", {"queries": [{"query": "x"}]}),
+            ):
+                refused = await client.post(path, json=body)
+                assert _problem(refused)["detail"] == "the service is stopping"
+                assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+            assert (await client.get("/healthz")).status_code == 200
+            assert (await client.get("/v1/index")).status_code == 200
+
+    asyncio.run(main())
 
 
 def test_probes_at_the_same_moment_share_a_search() -> None:

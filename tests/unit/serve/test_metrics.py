@@ -107,6 +107,13 @@ def test_failed_reload_shows_until_one_goes_well(told: dict[str, Instrument]) ->
     assert _values(told["scp_ray_reload_failed"]) == [(0,), (1,), (0,)]
 
 
+def test_current_shows_while_it_cannot_be_read(told: dict[str, Instrument]) -> None:
+    metrics = ServeMetrics()
+    for is_readable in (True, False, True):
+        metrics.current(is_readable=is_readable)
+    assert _values(told["scp_ray_current_unreadable"]) == [(0,), (1,), (0,)]
+
+
 def test_gauges_are_told_again_as_long_as_the_metrics_live(
     told: dict[str, Instrument], monkeypatch: pytest.MonkeyPatch
 ) -> None:

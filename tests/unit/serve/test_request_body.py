@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import Message
 
 from scp_ray.errors import ShardUnavailableError
+from scp_ray.serve.models import BatchRequest, MalformedQuestion
 from scp_ray.serve.request_body import (
     ReceivedRequest,
     parse_body,
@@ -198,6 +199,23 @@ def test_faults_without_number_are_counted_and_not_named() -> None:
     body = b'{"numbers": [' + b", ".join([b'"x"'] * 10_001) + b"]}"
     with pytest.raises(RequestValidationError, match="10001 values are not of the documented form"):
         parse_body(Numbers, body)
+
+
+@pytest.mark.parametrize(("num_questions", "num_faults"), [(1, 10_001), (10, 1001), (1000, 11)])
+def test_a_batch_names_no_more_faults_than_one_question(
+    num_questions: int, num_faults: int
+) -> None:
+    def batch_of(num_faults: int) -> list[str]:
+        question = b'{"embedding": [' + b", ".join([b'"x"'] * num_faults) + b"]}"
+        body = b'{"queries": [' + b", ".join([question] * num_questions) + b"]}"
+        batch = parse_body(BatchRequest, body)
+        assert isinstance(batch, BatchRequest)
+        return [str(one.error) for one in batch.queries if isinstance(one, MalformedQuestion)]
+
+    told = f"{num_faults} values are not of the documented form"
+    counted, named = batch_of(num_faults), batch_of(num_faults - 1)
+    assert [told in one for one in counted] == [True] * num_questions
+    assert ["should be a valid number" in one for one in named] == [True] * num_questions
 
 
 def test_form_is_filled() -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from scp_ray.config import Settings
-from scp_ray.evaluation.ablation.cells import Grid, StudyCells
 from scp_ray.evaluation.ablation.config import CellSetting, checked_setting, product_setting
+from scp_ray.evaluation.ablation.grid import Grid, StudyCells
 from scp_ray.evaluation.ablation.results import CellResult, SetFacts, StudyResults
 from scp_ray.evaluation.ablation.variant import Variant
 
@@ -64,7 +64,7 @@ def ablation_results(setting: Callable[..., CellSetting]) -> Callable[..., Study
         named = {gaps[gap]: str(gap) for gap in (1, 2, 3)}
         study = StudyCells("Gap", ("min_index_gap",), ("small",), named)
         grid = Grid(gaps[2], (study,), {"small": tuple(cells)})
-        facts = SetFacts("f" * 32, 3, 4500, 40, has_names=True)
+        facts = SetFacts("f" * 32, 3, 4500, 40)
         return StudyResults(grid, {"small": facts}, {"small": cells}, "hash://32")
 
     return make

@@ -31,10 +31,10 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
 
 
 def test_paths_below_data_and_addresses(tmp_path: Path) -> None:
-    sets = {"one": {"corpus": "{data}/texts", "queries": "s3://bucket/questions.jsonl"}}
+    sets = {"one": {"corpus": "s3://bucket/texts", "queries": "{data}/questions.jsonl"}}
     config = load_ablation(_write(tmp_path, sets=sets), Path("/elsewhere"))
-    assert config.sets["one"].corpus == "/elsewhere/texts"
-    assert config.sets["one"].queries == "s3://bucket/questions.jsonl"
+    assert config.sets["one"].corpus == "s3://bucket/texts"
+    assert config.sets["one"].queries == "/elsewhere/questions.jsonl"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,14 @@ def test_paths_below_data_and_addresses(tmp_path: Path) -> None:
         ({"studies": [*STUDIES, *STUDIES]}, "two studies have the name 'Gap'"),
         ({"studies": [{**STUDIES[0], "sets": ["big"]}]}, "names 'big', which is not one of sets"),
         ({"sets": {"a": {**SETS["small"], "corpus": "{data}/x"}}}, r"sets\.a\.corpus .* --data"),
+        (
+            {"sets": {"a": {**SETS["small"], "queries": "s3://bucket/q.jsonl"}}},
+            r"sets\.a\.queries is 's3://bucket/q\.jsonl': only a corpus may have an address",
+        ),
+        (
+            {"sets": {"a": {**SETS["small"], "true_names": "s3://bucket/n.json"}}},
+            r"sets\.a\.true_names is 's3://bucket/n\.json': only a corpus",
+        ),
         ({"base": [1]}, "base: Input should be a valid dictionary"),
     ],
 )
@@ -72,6 +80,25 @@ def test_the_product_gives_the_defaults() -> None:
     setting = checked_setting(product_setting(settings), "base")
     assert (setting.lexical_weight, setting.annotator) == (0.7, "none")
     assert setting.top_k == 10  # the metrics look at ten results
+
+
+def test_a_context_of_the_product_is_the_budget() -> None:
+    settings = load_settings(None, ["context.max_tokens=2000"], {})
+    assert checked_setting(product_setting(settings), "base").budget_tokens == 2000
+    without = load_settings(None, ["context.max_tokens=0"], {})
+    assert checked_setting(product_setting(without), "base").budget_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("rerank.model=ms-marco", r"rerank\.model is 'ms-marco': an ablation has no cross-encoder"),
+        ("retrieval.prior_scope=shard", r"retrieval\.prior_scope is 'shard': .* has no shards"),
+    ],
+)
+def test_what_no_cell_can_do_is_refused(assignment: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        product_setting(load_settings(None, [assignment], {}))
 
 
 @pytest.mark.parametrize(

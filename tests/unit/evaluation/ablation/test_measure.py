@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pytest
 
 from scp_ray.embedding.hash_encoder import HashEncoder, WordTokenizer
@@ -88,4 +87,3 @@ def test_accuracy_is_of_the_chunks_that_have_a_true_name(
     names = {"a": [NamedPart(0, 10, "RXC-1"), NamedPart(10, 30, "RXC-2")]}
     assert signature_accuracy(made, names) == pytest.approx(2 / 3)
     assert signature_accuracy(made, {}) is None
-    assert np.all(made.num_chunks == 4)

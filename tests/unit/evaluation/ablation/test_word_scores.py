@@ -11,7 +11,7 @@ TEXTS = ["the pump leaks", "the valve and the pump", "the lamp", ""]
 
 
 def _score(*questions: str) -> tuple[np.ndarray, list[float]]:
-    words = CountedTerms(TEXTS, questions, Stemmer.LIGHT).score(LexicalConfig())
+    words = CountedTerms(TEXTS, questions, Stemmer.LIGHT).score(LexicalConfig(k1=1.2, b=0.75))
     return words.scores, [words.weight(row, 0.5) for row in range(len(questions))]
 
 

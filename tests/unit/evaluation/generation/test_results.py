@@ -23,7 +23,7 @@ def test_rows_tell_answers_verdicts_and_passages(measured: Measured) -> None:
     assert first["passages"] == [{"doc_id": "a.md", "chunk_index": 0}]
     assert len(second["passages"]) == 3
     assert second["sentences"][1] == {"text": "Then go.", "is_supported": False}
-    assert second["token_f1"] == 0.5714
+    assert second["token_f1"] == 0.571429
     assert third["failure"] == "no answer in time"
     assert "token_f1" not in third
 

@@ -4,8 +4,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from scp_ray.evaluation.pages.content import HeatStrips
 from scp_ray.evaluation.pages.heat_strips import draw_heat_strips
-from scp_ray.evaluation.pages.report import HeatStrips
 
 
 def _cells(kind: int, *rows: tuple[str, tuple[tuple[int, ...], ...]]) -> list[tuple[float, float]]:

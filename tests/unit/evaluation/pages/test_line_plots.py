@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scp_ray.evaluation.intervals import Interval
+from scp_ray.evaluation.pages.content import Line, LinePlot
 from scp_ray.evaluation.pages.line_plots import draw_lines
-from scp_ray.evaluation.pages.report import Line, LinePlot
 
 
 def _points(*values: tuple[float, float]) -> tuple[tuple[float, Interval], ...]:

@@ -5,8 +5,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from scp_ray.evaluation.intervals import Interval
-from scp_ray.evaluation.pages.plots import draw_intervals
-from scp_ray.evaluation.pages.report import Plot
+from scp_ray.evaluation.pages.content import AnyPlot, HeatStrips, Line, LinePlot, Plot
+from scp_ray.evaluation.pages.plots import draw, draw_intervals
 
 
 def _draw(*lines: tuple[str, Interval]) -> ET.Element:
@@ -40,3 +40,21 @@ def test_names_are_text() -> None:
     assert shown == name[:39] + "…"
     assert svg.attrib["aria-label"] == 'Pass "rate" <of> all'
     assert not list(svg.iter("script"))
+
+
+@pytest.mark.parametrize(
+    ("plot", "mark"),
+    [
+        (Plot("t", (("a", Interval(0.5, 0.4, 0.6)),)), "bar"),
+        (LinePlot("t", "x", "y", (Line("a", ((1.0, Interval(0.5, 0.4, 0.6)),)),)), "line c0"),
+        (HeatStrips("t", ("a",), (("b", ((1, 0),)),)), "ground"),
+    ],
+)
+def test_each_kind_is_drawn_as_what_it_is(plot: AnyPlot, mark: str) -> None:
+    marks = {element.attrib.get("class") for element in ET.fromstring(draw(plot)).iter()}  # noqa: S314
+    assert mark in marks
+
+
+def test_what_is_no_plot_is_not_drawn_as_one() -> None:
+    with pytest.raises(AssertionError, match="unreachable"):
+        draw("words")  # type: ignore[arg-type]

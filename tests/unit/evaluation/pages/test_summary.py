@@ -1,6 +1,6 @@
 """Reports on a terminal."""
 
-from scp_ray.evaluation.pages.report import Report, Section, Table
+from scp_ray.evaluation.pages.content import Report, Section, Table
 from scp_ray.evaluation.pages.summary import render_summary
 
 

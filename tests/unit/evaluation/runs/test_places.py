@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from scp_ray.evaluation.pages.report import HeatStrips
+from scp_ray.evaluation.pages.content import HeatStrips
 from scp_ray.evaluation.runs.places import NUM_PLACES, places_section
 from scp_ray.evaluation.runs.record import AskedQuestion, EvaluationRun
 

@@ -1,6 +1,6 @@
 """Sections of sweeps."""
 
-from scp_ray.evaluation.pages.report import LinePlot
+from scp_ray.evaluation.pages.content import LinePlot
 from scp_ray.evaluation.runs.record import Sweep, SweepPoint
 from scp_ray.evaluation.runs.sweep_plots import sweep_section
 

@@ -67,23 +67,6 @@ class LinePlot:
 
 
 @dataclass(frozen=True, slots=True)
-class ScatterPlot:
-    """What systems cost and gain, a numbered point each.
-
-    Attributes:
-        title: What is shown.
-        x_name: Name of the axis across.
-        y_name: Name of the axis up.
-        points: Name, x and y of each; at least one.
-    """
-
-    title: str
-    x_name: str
-    y_name: str
-    points: tuple[tuple[str, float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class HeatStrips:
     """Where in each of several texts something lies.
 
@@ -99,7 +82,7 @@ class HeatStrips:
     rows: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
 
 
-AnyPlot: TypeAlias = Plot | LinePlot | ScatterPlot | HeatStrips
+AnyPlot: TypeAlias = Plot | LinePlot | HeatStrips
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +109,8 @@ class Report:
     """A whole report.
 
     Attributes:
-        title: What was audited.
-        subtitle: Of what file, and how much.
+        title: What it is about.
+        subtitle: What was looked at, and how much of it.
         sections: In order.
     """
 

@@ -1,7 +1,7 @@
 """How figures are written."""
 
 from scp_ray.evaluation.intervals import Interval
-from scp_ray.evaluation.pages.report import decimal, percent, percent_range, shortened
+from scp_ray.evaluation.pages.content import decimal, percent, percent_range, shortened
 
 SHARE = Interval(0.1006, 0.0776, 0.1294)
 

@@ -1,7 +1,7 @@
 """A report as Markdown."""
 
-from scp_ray.evaluation.ablation.markdown import render_markdown
-from scp_ray.evaluation.pages.report import Report, Section, Table
+from scp_ray.evaluation.pages.content import Report, Section, Table
+from scp_ray.evaluation.pages.markdown import render_markdown
 
 
 def test_sections_become_headings_notes_and_tables() -> None:

@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from scp_ray.evaluation.pages.content import Cells, Report, Section, Table
 from scp_ray.evaluation.pages.printable import printable
-from scp_ray.evaluation.pages.report import Cells, Report, Section, Table
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|])")
 

@@ -7,7 +7,8 @@ import pytest
 
 from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
-from scp_ray.evaluation.ablation.cells import (
+from scp_ray.evaluation.ablation.config import AblationConfig, CellSetting, product_setting
+from scp_ray.evaluation.ablation.grid import (
     Grid,
     differences,
     factor_values,
@@ -15,7 +16,6 @@ from scp_ray.evaluation.ablation.cells import (
     setting_key,
     show_value,
 )
-from scp_ray.evaluation.ablation.config import AblationConfig, CellSetting, product_setting
 
 SET = {"corpus": "texts", "queries": "questions.jsonl"}
 
