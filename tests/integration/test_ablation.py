@@ -75,7 +75,12 @@ def config(corpus: Path, tmp_path: Path) -> Path:
                 "true_names": "names.json",
             }
         },
-        "base": {"chunk_size_tokens": 60, "overlap_tokens": 15, "budget_tokens": 200},
+        "base": {
+            "chunk_size_tokens": 60,
+            "overlap_tokens": 15,
+            "min_index_gap": 2,
+            "budget_tokens": 200,
+        },
         "studies": STUDIES,
     }
     (tmp_path / "ablation.yaml").write_text(yaml.safe_dump(tree))

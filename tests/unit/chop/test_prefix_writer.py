@@ -23,7 +23,7 @@ def _write(chunk: str, tokenizer: WordTokenizer | None = None, budget: int = 9) 
     [
         (8, "Orbis K-1 kettle lid", 0),
         (11, "Orbis K-1 kettle lid", 0),
-        (14, "Orbis K-1 kettle", 1),
+        (15, "Orbis K-1 kettle", 1),
         (20, "", 1),
         (21, "Orbis K-1 kettle lid", 0),  # for several windows: none of them is full
     ],
