@@ -189,7 +189,8 @@ class Answers:
         counts["prompt_tokens"] += generation.prompt_tokens
         counts["cached_prompt_tokens"] += generation.cached_prompt_tokens
         counts["output_tokens"] += generation.output_tokens
-        return generation.text
+        # Half of a surrogate pair, as of an emoji that was cut, cannot be written to the cache.
+        return generation.text.encode("utf-8", "replace").decode()
 
     def _count_unanswered(self, request: GenerationRequest, error: GenerationError) -> None:
         """Stop where no request of a kind is answered: it is the server then, not a document."""

@@ -1,5 +1,6 @@
 """From the settings to the encoder, or to its tokenizer alone."""
 
+import hashlib
 from pathlib import Path
 
 from scp_ray.embedding.hash_encoder import HASH_SCHEME, HashEncoder, hash_encoder_from_name
@@ -52,6 +53,15 @@ def load_tokenizer(config: EmbeddingConfig) -> Tokenizer:
     if folder == packaged_folder(config.model):
         return SubwordTokenizer.from_file(folder / _TOKENIZER_FILE)
     return load_encoder(config.model_copy(update={"device": "cpu"})).tokenizer
+
+
+def named_tokenizer_revision(name: str | None) -> str:
+    """Return what tells a tokenizer from others: of a file its SHA-256, else its name."""
+    if name is None:
+        return ""
+    path = Path(name).expanduser()
+    file = path / _TOKENIZER_FILE if path.is_dir() else path
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else name
 
 
 def load_named_tokenizer(name: str) -> Tokenizer:

@@ -111,6 +111,9 @@ def _read_lines(path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         message = f"{path}: not UTF-8 at byte {error.start}"
         raise QueriesFormatError(message) from error
+    except ValueError as error:  # a name that no file can have
+        message = f"cannot read {str(path)!r}: {error}"
+        raise QueriesFormatError(message) from error
 
 
 def _parse_query(line: str) -> Query:
@@ -132,7 +135,9 @@ def _parse_query(line: str) -> Query:
 def _answer(row: dict[str, Any]) -> str | None:
     if row.get("answer") is None:
         return None
-    return str(_field(row, "answer", str, "row")).strip() or None
+    answer = str(_field(row, "answer", str, "row")).strip()
+    _refuse_half_pairs(answer, "row.answer")
+    return answer or None
 
 
 def _parse_span(span: object, where: str) -> RelevantSpan:
@@ -150,9 +155,13 @@ def _text(row: object, key: str, where: str) -> str:
     value: str = _field(row, key, str, where)
     if not value.strip():
         _refuse(f"{where}.{key} is empty")
-    if not value.isprintable() and value != value.encode("utf-8", "replace").decode():
-        _refuse(f"{where}.{key} has half of a surrogate pair")
+    _refuse_half_pairs(value, f"{where}.{key}")
     return value
+
+
+def _refuse_half_pairs(value: str, where: str) -> None:
+    if not value.isprintable() and value != value.encode("utf-8", "replace").decode():
+        _refuse(f"{where} has half of a surrogate pair")
 
 
 def _field(row: object, key: str, kind: type, where: str) -> Any:  # noqa: ANN401 - a ``kind``

@@ -9,10 +9,13 @@ from typing import Any, Final
 from scp_ray.annotators.factory import annotator_revision
 from scp_ray.chop.prefix import PREFIX_REVISION
 from scp_ray.config import Settings
+from scp_ray.embedding.factory import named_tokenizer_revision
+from scp_ray.errors import ConfigError
 from scp_ray.evaluation.ablation.config import (
     AblationConfig,
     AnnotatorKind,
     CellSetting,
+    SetConfig,
     VariantSetting,
     product_setting,
 )
@@ -35,6 +38,7 @@ from scp_ray.pipeline.pools import ANNOTATE_POOL, BUILD_TASK, EMBED_POOL
 from scp_ray.pipeline.report import Progress
 from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.sections import AnnotatorName
+from scp_ray.storage.opening import open_existing, open_store
 
 ABLATION_REVISION: Final = "ablation-1"
 """Changes whenever the same cell could come to other values."""
@@ -120,6 +124,9 @@ class _Ablation:
         settings = request.settings
         self._grid: Grid = make_grid(request.config, product_setting(settings))
         self._revisions = {kind: self._revision(kind) for kind in self._kinds()}
+        out = open_store(request.out).url
+        for name, one in request.config.sets.items():
+            _refuse_inside(name, one, out)
         self._sets = {
             name: read_set(name, one, settings.corpus) for name, one in request.config.sets.items()
         }
@@ -159,7 +166,7 @@ class _Ablation:
 
     def _cells(self) -> list[_Cell]:
         encoder = self._site.encoder.revision
-        tokenizer = self._request.settings.context.tokenizer or ""
+        tokenizer = named_tokenizer_revision(self._request.settings.context.tokenizer)
         cells: list[_Cell] = []
         for name, settings in self._grid.cells.items():
             fingerprint = self._sets[name].fingerprint
@@ -264,6 +271,14 @@ class _Ablation:
         started = time.perf_counter()
         work()
         self._counts.seconds[phase] = round(time.perf_counter() - started, 1)
+
+
+def _refuse_inside(name: str, one: SetConfig, out: str) -> None:
+    """Refuse results that the next run would read as documents."""
+    corpus = open_existing(one.corpus).url
+    if f"{out}/".startswith(f"{corpus}/"):
+        message = f"sets.{name}.corpus: the results {out} must not be inside the corpus {corpus}"
+        raise ConfigError(message)
 
 
 def _prepare_pool(setting: VariantSetting) -> str:

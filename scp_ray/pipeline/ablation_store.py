@@ -26,6 +26,7 @@ from scp_ray.protocols import Float32Array, ObjectStore
 _VARIANTS: Final = "variants/"
 _EMBEDDINGS: Final = "embeddings/"
 _CELLS: Final = "cells/"
+_CELL_KEYS: Final = ("query_ids", "num_chunks", "signature_accuracy", "values")
 _ARROW, _JSON = ".arrow", ".json"
 _NAME_CHARACTERS: Final = 32
 
@@ -95,9 +96,9 @@ class AblationStore:
         name = f"{_CELLS}{key}{_JSON}"
         try:
             cell: dict[str, Any] = json.loads(self.store.read(name))
-        except ValueError as error:
+            return {key: cell[key] for key in _CELL_KEYS}
+        except (ValueError, KeyError, TypeError) as error:
             raise _damaged(self.store, name, error) from error
-        return cell
 
     def _names(self, folder: str, suffix: str) -> set[str]:
         return {

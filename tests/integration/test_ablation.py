@@ -19,6 +19,7 @@ from playwright.sync_api import sync_playwright
 from scp_ray.cli import main
 from scp_ray.config import load_settings
 from scp_ray.embedding.factory import load_encoder
+from scp_ray.errors import ConfigError
 from scp_ray.evaluation.ablation.config import (
     CellSetting,
     SetConfig,
@@ -117,6 +118,12 @@ def test_a_second_run_makes_nothing_and_gives_the_same(ablate: Ablate, tmp_path:
     assert set(first.reused.values()) == {0}
     assert set(second.done.values()) == {0}
     assert second.reused["cells"] == first.done["cells"] == 9
+
+
+@pytest.mark.parametrize("out", ["corpus", "corpus/out"])
+def test_results_inside_a_corpus_are_refused(ablate: Ablate, out: str) -> None:
+    with pytest.raises(ConfigError, match=r"sets\.manuals\.corpus: .* not be inside the corpus"):
+        ablate(out)
 
 
 def test_variants_share_the_texts_that_they_have_in_common(ablate: Ablate, config: Path) -> None:

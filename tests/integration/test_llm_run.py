@@ -166,7 +166,7 @@ KILLED_RUN = textwrap.dedent(
         cnm = {"category": "kettle", "nouns": [f"kettle {number % 9}"], "model": None}
         return json.dumps(cnm)
 
-    factory._generator = lambda *_: ScriptedGenerator(answer, seed=1)
+    factory.make_generator = lambda *_: ScriptedGenerator(answer, seed=1)
     settings = load_settings(None, assignments, {})
     index_corpus(IndexRequest(corpus, index, settings), InProcessExecutor(), print)
     """

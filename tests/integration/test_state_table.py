@@ -276,7 +276,7 @@ def built(
     root = tmp_path_factory.mktemp("state_table")
     project = Project(root, Model(), small_settings)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(factory, "_generator", project.generator)
+        patch.setattr(factory, "make_generator", project.generator)
         project.write(project.texts)
         project.run(project.index)
     project.index.rename(root / "built")
@@ -289,7 +289,7 @@ def project(
 ) -> Iterator[Project]:
     root, asked = built
     project = Project(root, Model(asked), small_settings)
-    monkeypatch.setattr(factory, "_generator", project.generator)
+    monkeypatch.setattr(factory, "make_generator", project.generator)
     shutil.copytree(root / "built", project.index)
     yield project
     shutil.rmtree(project.index)

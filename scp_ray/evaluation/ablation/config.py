@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticSerializationError
 
 from scp_ray.config import Settings
 from scp_ray.errors import ConfigError
@@ -87,7 +88,7 @@ class VariantSetting(_Strict):
     """
 
     chunker: Annotated[ChunkMethod, Field(strict=False)] = ChunkMethod.TOKENS
-    chunk_size_tokens: Annotated[int, Field(ge=8)]
+    chunk_size_tokens: Annotated[int, Field(ge=8, le=1_000_000)]
     overlap_tokens: Annotated[int, Field(ge=0)]
     prefix_budget_tokens: Annotated[int, Field(ge=0)]
     cosine_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = TOPIC_THRESHOLD
@@ -151,7 +152,7 @@ class CellSetting(VariantSetting):
     prior_temperature: Annotated[float, Field(gt=0.0)]
     first_pass_candidates: Annotated[int, Field(ge=1, le=1000)]
     selector: Annotated[Selector, Field(strict=False)] = Selector.GAP
-    min_index_gap: PositiveInt
+    min_index_gap: Annotated[int, Field(ge=1, le=1_000_000_000)]
     mmr_lambda: Fraction = 0.7
     max_per_document: PositiveInt = 2
     top_k: Annotated[int, Field(ge=1, le=200)] = 10
@@ -254,6 +255,10 @@ def _refuse_unmeasured(settings: Settings) -> None:
         raise ConfigError(message)
 
 
+# Characters of a wrong value that a message shows: anchors of YAML can make it endless.
+_MOST_SHOWN: Final = 200
+
+
 def load_ablation(file: Path, data: Path | None = None) -> AblationConfig:
     """Read the file of an ablation.
 
@@ -274,6 +279,10 @@ def load_ablation(file: Path, data: Path | None = None) -> AblationConfig:
         raise ConfigError(message) from error
     try:
         config = AblationConfig.model_validate(tree)
+        config.model_dump_json()  # what half of a surrogate pair keeps from being written
+    except PydanticSerializationError as error:
+        message = f"{file} has half of a surrogate pair: {error}"
+        raise ConfigError(message) from error
     except ValidationError as error:
         message = f"{file}: {explain(error)}"
         raise ConfigError(message) from error
@@ -318,7 +327,11 @@ def _problem(problem: Mapping[str, Any]) -> str:
     text = str(problem["msg"]).removeprefix("Value error, ")
     if problem["type"] == "missing":
         return f"{key}: {text}"
-    return f"{key}: {text}, got {problem['input']!r}" if key else text
+    return f"{key}: {text}, got {_shortened(repr(problem['input']))}" if key else text
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 def _resolved(name: str, one: SetConfig, folder: Path, data: Path | None) -> SetConfig:
@@ -336,7 +349,11 @@ def _path(value: str, where: str, folder: Path, data: Path | None) -> str:
         message = f"{where} is {value!r}: only a corpus may have an address; give a file"
         raise ConfigError(message)
     if not value.startswith(DATA_PREFIX):
-        return str(folder / Path(value).expanduser())
+        try:
+            return str(folder / Path(value).expanduser())
+        except RuntimeError as error:
+            message = f"{where} is {value!r}: {error}"
+            raise ConfigError(message) from error
     if data is None:
         message = f"{where} is {value!r}: say with --data where {DATA_PREFIX} is"
         raise ConfigError(message)

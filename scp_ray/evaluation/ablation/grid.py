@@ -115,7 +115,8 @@ def show_value(value: Any) -> str:  # noqa: ANN401 - of JSON
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
-        return f"{value:g}"
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return " + ".join(map(show_value, value)) or "none"
     return str(value)
@@ -127,6 +128,9 @@ def _study(study: StudyConfig, base: Mapping[str, Any], sets: tuple[str, ...]) -
         where = f"study {study.name!r}" + (f", cell {name!r}" if name else "")
         setting = checked_setting({**base, **changes}, where)
         shown = ", ".join(map(show_value, factor_values(setting, study.vary).values()))
+        if name and setting in settings:
+            message = f"{where}: the same factors as cell {settings[setting]!r}"
+            raise ConfigError(message)
         settings.setdefault(setting, name or shown)
     wanted = sets if study.sets is None else tuple(name for name in sets if name in study.sets)
     return StudyCells(study.name, tuple(study.vary), wanted, settings)

@@ -120,7 +120,8 @@ def _named_part(part: Any, where: str) -> NamedPart:  # noqa: ANN401 - of JSON
         raise ConfigError(message)
     start, end, name = part["char_start"], part["char_end"], part["name"]
     bounds = [bound for bound in (start, end) if isinstance(bound, int)]
-    if len(bounds) != len((start, end)) or not 0 <= start < end or not isinstance(name, str):
+    is_named = isinstance(name, str) and name.strip()
+    if len(bounds) != len((start, end)) or not 0 <= start < end or not is_named:
         message = f"{where}: a part needs 0 <= char_start < char_end and a name"
         raise ConfigError(message)
     return NamedPart(start, end, name)

@@ -15,6 +15,8 @@ _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MOST_TICKS: Final = 6
 _MOST_CHARACTERS: Final = 40
 _DIGITS: Final = 12
+# Means of equal values differ in their last bits, and no two ticks would.
+_LEAST_SPAN: Final = 1e-9
 
 
 class Axis(NamedTuple):
@@ -29,7 +31,7 @@ class Axis(NamedTuple):
 
 def axis_over(low: float, high: float) -> Axis:
     """Return an axis of two to six round ticks that holds both values."""
-    if high <= low:
+    if high - low < _LEAST_SPAN:
         margin = abs(low) * 0.05 or 0.5
         low, high = low - margin, high + margin
     wanted = (high - low) / (_MOST_TICKS - 1)

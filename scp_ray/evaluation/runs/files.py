@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from scp_ray.errors import ConfigError
 from scp_ray.evaluation.bootstrap import mean_interval
+from scp_ray.evaluation.pairing import mean
 from scp_ray.evaluation.relevance import is_relevant
 from scp_ray.evaluation.report import difference_tree, interval_tree
 from scp_ray.evaluation.runs.comparison import Comparison, EarlierRun
@@ -32,6 +33,7 @@ _PLACE: Final = (
     pa.field("char_start", pa.int64()),
     pa.field("char_end", pa.int64()),
 )
+_SAME_MEAN: Final = 1e-5  # means are written with six digits
 _SCORES: Final = ("position", "score", "semantic_score", "lexical_score", "position_score")
 _RESULT: Final = pa.struct(
     [
@@ -101,7 +103,8 @@ def write_run(folder: Path, run: EvaluationRun, comparison: Comparison | None, p
         OSError: If they cannot be written.
     """
     text = json.dumps(figures_of(run, comparison), ensure_ascii=False, indent=1) + "\n"
-    (folder / FIGURES_FILE).write_text(text, encoding="utf-8")
+    # A name of a file may hold bytes that are no UTF-8.
+    (folder / FIGURES_FILE).write_bytes(text.encode("utf-8", "replace"))
     pq.write_table(questions_table(run), folder / QUESTIONS_FILE)
     (folder / PAGE_FILE).write_text(page, encoding="utf-8")
 
@@ -143,7 +146,10 @@ def read_earlier(folder: Path) -> EarlierRun:
         questions = dict(
             zip(*(table[name].to_pylist() for name in table.column_names[:2]), strict=True)
         )
-        if len(questions) != figures["queries"]["n"]:
+        means = {name: mean(table[name].to_pylist()) for name in names}
+        if len(questions) != figures["queries"]["n"] or any(
+            abs(means[name] - figures["metrics"][name]["mean"]) > _SAME_MEAN for name in names
+        ):
             message = f"{folder}: {QUESTIONS_FILE} and {FIGURES_FILE} are of different evaluations"
             raise ConfigError(message)
         return EarlierRun(
@@ -158,7 +164,7 @@ def read_earlier(folder: Path) -> EarlierRun:
         reason = error.strerror or error
         message = f"{folder} is no folder of `scp-ray evaluate --out`: {reason}"
         raise ConfigError(message) from error
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except (ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
         message = f"{folder}: {FIGURES_FILE} or {QUESTIONS_FILE} is damaged: {error}"
         raise ConfigError(message) from error
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -53,6 +54,18 @@ def test_answers_are_read_and_counted() -> None:
     usage = one.usage
     assert (usage.decisions, usage.extractions, usage.llm_calls, usage.retries) == (1, 1, 2, 0)
     assert usage.prompt_tokens > usage.output_tokens > 0
+
+
+def test_half_of_a_surrogate_pair_harms_no_other_answer() -> None:
+    cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
+    answers = Answers(ScriptedGenerator(lambda _request: "cut \ud83d"), cache, CallLimit(None))
+
+    def request() -> GenerationRequest:
+        return GenerationRequest("Say.", "something", max_tokens=8)
+
+    said = asyncio.run(answers.answer(b"k" * 16, request, str, Counter()))
+    assert said == "cut ?"
+    cache.flush()
 
 
 def test_the_same_question_is_paid_once_also_when_two_ask_at_once() -> None:

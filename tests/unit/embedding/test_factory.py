@@ -5,7 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scp_ray.embedding.factory import load_encoder, load_tokenizer
+from scp_ray.embedding.factory import (
+    load_encoder,
+    load_tokenizer,
+    named_tokenizer_revision,
+)
 from scp_ray.errors import EncoderError
 from scp_ray.sections import EmbeddingConfig
 
@@ -56,3 +60,13 @@ def test_packaged_tokenizer_is_the_one_that_the_model_uses() -> None:
     in_model = load_encoder(EmbeddingConfig()).tokenizer
     text = "Überdruck 4 bar — RXC-225B; 漢字 \N{SOFT HYPHEN}x\u0301 e\u0301tat\ttwo\r\nlines " * 3
     np.testing.assert_array_equal(alone.token_offsets(text), in_model.token_offsets(text))
+
+
+def test_a_tokenizer_file_is_known_by_its_content(tmp_path: Path) -> None:
+    assert named_tokenizer_revision(None) == ""
+    assert named_tokenizer_revision("some/name") == "some/name"
+    (tmp_path / "tokenizer.json").write_text("one")
+    of_folder = named_tokenizer_revision(str(tmp_path))
+    assert of_folder == named_tokenizer_revision(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "tokenizer.json").write_text("two")
+    assert named_tokenizer_revision(str(tmp_path)) != of_folder

@@ -47,6 +47,17 @@ def test_an_answer_that_is_no_string_is_refused(tmp_path: Path) -> None:
         read_queries(_write(tmp_path, ROW, {**ROW, "query_id": "q2", "answer": ["x"]}))
 
 
+def test_half_of_a_surrogate_pair_is_refused_in_an_answer(tmp_path: Path) -> None:
+    file = _write(tmp_path, {**ROW, "answer": "\ud800 zoom"})
+    with pytest.raises(QueriesFormatError, match=r"line 1: row\.answer has half of a surrogate"):
+        read_queries(file)
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(QueriesFormatError, match="cannot read"):
+        read_queries(Path("a\0b"))
+
+
 def test_windows_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "queries.jsonl"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps(ROW).encode() + b"\r\n")

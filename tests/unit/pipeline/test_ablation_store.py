@@ -55,10 +55,12 @@ def test_vectors_of_another_encoder_are_not_found(pieces: AblationStore) -> None
 
 def test_variants_and_cells_come_back(pieces: AblationStore) -> None:
     pieces.save_variant("v1", pa.Table.from_pylist([ROW], schema=VARIANT_SCHEMA))
-    pieces.save_cell("c1", {"values": {"hit@1": [1.0]}})
+    cell = {"query_ids": ["q"], "num_chunks": 1, "signature_accuracy": None}
+    cell["values"] = {"hit@1": [1.0]}
+    pieces.save_cell("c1", cell)
     assert (pieces.variants(), pieces.cells()) == ({"v1"}, {"c1"})
     assert pieces.load_variant("v1").embedding_texts == ["K-1\nthe pump"]
-    assert pieces.load_cell("c1") == {"values": {"hit@1": [1.0]}}
+    assert pieces.load_cell("c1") == cell
 
 
 def test_a_damaged_piece_is_named(pieces: AblationStore) -> None:
@@ -66,5 +68,7 @@ def test_a_damaged_piece_is_named(pieces: AblationStore) -> None:
     pieces.store.write("cells/c1.json", b"{")
     with pytest.raises(IndexFormatError, match=r"variants/v1\.arrow: .*; delete it, and run"):
         pieces.load_variant("v1")
-    with pytest.raises(IndexFormatError, match=r"cells/c1\.json: .*; delete it, and run"):
-        pieces.load_cell("c1")
+    for cell in (b"{", b"{}", b"[]"):
+        pieces.store.write("cells/c1.json", cell)
+        with pytest.raises(IndexFormatError, match=r"cells/c1\.json: .*; delete it, and run"):
+            pieces.load_cell("c1")

@@ -93,3 +93,13 @@ def test_a_cell_is_described_by_what_differs(setting: Callable[..., CellSetting]
     }
     shown = [show_value(value) for value in (True, 0.10, ["model", "nouns"], [], 3, "gap")]
     assert shown == ["on", "0.1", "model + nouns", "none", "3", "gap"]
+
+
+def test_two_names_for_the_same_factors_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"study 'x', cell 'B': the same factors as cell 'A'"):
+        _grid({"name": "x", "cells": {"A": {"k1": 1.0}, "B": {"k1": 1.0}}})
+
+
+def test_values_that_differ_little_are_shown_apart() -> None:
+    [study] = _grid({"name": "x", "vary": {"k1": [1.0000001, 1.0000002]}}).studies
+    assert list(study.settings.values()) == ["1.0000001", "1.0000002"]

@@ -33,6 +33,12 @@ def test_both_values_lie_on_the_axis(one: float, other: float) -> None:
     assert 2 <= len(axis.ticks) <= 7
 
 
+def test_values_that_differ_in_their_last_bits_have_an_axis() -> None:
+    for low, high in ((0.6999999999999998, 0.7000000000000001), (0.0, 5e-324)):
+        axis = axis_over(low, high)
+        assert 0.0 <= axis.share(low) <= axis.share(high) <= 1.0
+
+
 def test_numbers_and_names_are_short() -> None:
     shown = [number(value) for value in (0.0, 1.0, 0.02, 0.1 + 0.2, 1000.0, -0.25)]
     assert shown == ["0", "1", "0.02", "0.3", "1,000", "-0.25"]

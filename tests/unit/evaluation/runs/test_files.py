@@ -88,12 +88,15 @@ def test_folders_that_are_no_evaluation_are_refused(make_run: MakeRun, tmp_path:
         read_earlier(tmp_path / "absent")
     write_run(tmp_path, make_run(), None, "")
     figures = json.loads((tmp_path / FIGURES_FILE).read_text())
+    other_means = {**figures["metrics"], "hit@1": {**figures["metrics"]["hit@1"], "mean": 0.9}}
     for damaged, reason in (
         ("{", r"evaluation\.json or questions\.parquet is damaged"),
         ("[]", "is damaged"),
         (json.dumps({**figures, "format": 2}), "has format 2, this version reads 1"),
         (json.dumps({**figures, "metrics": {"novel": {}}}), "is damaged"),
         (json.dumps({**figures, "queries": {"n": 2, "sha256": ""}}), "of different evaluations"),
+        (json.dumps({**figures, "metrics": other_means}), "of different evaluations"),
+        ("[" * 100_000, "is damaged"),
     ):
         (tmp_path / FIGURES_FILE).write_text(damaged)
         with pytest.raises(ConfigError, match=reason):
