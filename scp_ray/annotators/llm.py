@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from typing import Any, TypeVar
 
 from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules, flushed_regularly
 from scp_ray.chop.annotate import annotate_document, ask_pairs
+from scp_ray.chop.together import all_together
 from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
 from scp_ray.protocols import AnnotationCache, TextGenerator
 from scp_ray.records import NO_USAGE, AnnotatedDocument, AnnotationUsage
@@ -77,7 +78,7 @@ class LlmAnnotator:
                 came before are kept.
         """
         with self._flushed():
-            return self._run(_all(self._annotate_one(chunks) for chunks in documents))
+            return self._run(all_together(self._annotate_one(chunks) for chunks in documents))
 
     def ask_ahead(self, pieces: Sequence[Sequence[str]]) -> AnnotationUsage:
         """Get what the pairs of pieces need into the cache, all at once.
@@ -86,7 +87,7 @@ class LlmAnnotator:
             EngineDeadError, ModelUnreachableError, CallLimitError: As the port says.
         """
         with self._flushed():
-            usages = self._run(_all(self._ask_one(chunks) for chunks in pieces))
+            usages = self._run(all_together(self._ask_one(chunks) for chunks in pieces))
         return sum(usages, NO_USAGE)
 
     def close(self) -> None:
@@ -146,16 +147,6 @@ class LlmAnnotator:
         except GenerationError as error:
             return AnnotatedDocument([], modules.usage, failure=str(error))
         return AnnotatedDocument(annotations, modules.usage)
-
-
-async def _all(work: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:
-    """Do all at once; the first failure ends the others and is raised."""
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(one) for one in work]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in running]
 
 
 async def _made(make_generator: Callable[[], TextGenerator]) -> TextGenerator:

@@ -38,7 +38,7 @@ from scp_ray.pipeline.pools import ANNOTATE_POOL, BUILD_TASK, EMBED_POOL
 from scp_ray.pipeline.report import Progress
 from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.sections import AnnotatorName
-from scp_ray.storage.opening import open_existing, open_store
+from scp_ray.storage.opening import is_inside, open_existing, open_store
 
 ABLATION_REVISION: Final = "ablation-1"
 """Changes whenever the same cell could come to other values."""
@@ -276,7 +276,7 @@ class _Ablation:
 def _refuse_inside(name: str, one: SetConfig, out: str) -> None:
     """Refuse results that the next run would read as documents."""
     corpus = open_existing(one.corpus).url
-    if f"{out}/".startswith(f"{corpus}/"):
+    if is_inside(out, corpus):
         message = f"sets.{name}.corpus: the results {out} must not be inside the corpus {corpus}"
         raise ConfigError(message)
 

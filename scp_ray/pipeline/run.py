@@ -37,7 +37,7 @@ from scp_ray.storage.generations import require_files
 from scp_ray.storage.keys import generation_folder
 from scp_ray.storage.lease import acquire, kept_alive
 from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry, TermsEntry
-from scp_ray.storage.opening import open_existing, open_store
+from scp_ray.storage.opening import is_inside, open_existing, open_store
 from scp_ray.storage.publish import commit, require_fence
 
 _log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def index_corpus(request: IndexRequest, executor: Executor, progress: Progress) 
     request = replace(
         request, corpus=open_existing(request.corpus).url, index=open_store(request.index).url
     )
-    if f"{request.index}/".startswith(f"{request.corpus}/"):
+    if is_inside(request.index, request.corpus):
         message = f"the index {request.index} must not be inside its corpus {request.corpus}"
         raise ConfigError(message)
     report = RunReport(_new_run_id(), request.corpus, request.index)

@@ -40,6 +40,11 @@ def open_store(address: str) -> ObjectStore:
     return LocalObjectStore(path)
 
 
+def is_inside(url: str, outer: str) -> bool:
+    """Say whether the store at ``url`` is the one at ``outer``, or below it."""
+    return f"{url}/".startswith(f"{outer}/")
+
+
 def open_existing(address: str) -> ObjectStore:
     """Return the store at ``address``, which must exist.
 

@@ -1,11 +1,11 @@
 """Asks a language model questions with their passages, and whether those support its answers."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from scp_ray.chop.together import all_together
 from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
 from scp_ray.evaluation.baselines.sentences import sentence_spans
 from scp_ray.evaluation.generation.prompting import (
@@ -135,7 +135,7 @@ async def answer_all(
         progress(num_done)
         return answered
 
-    return [one for answered in await _all(map(ask, questions)) for one in answered]
+    return [one for answered in await all_together(map(ask, questions)) for one in answered]
 
 
 async def _answered(
@@ -154,7 +154,7 @@ async def _answered(
     if is_not_stated(answer):
         return Answered(question.query_id, size, answer)
     shown = [answer[start:end] for start, end in sentence_spans(answer)]
-    judged = await _all(_judged(source, sentence, passages, counts) for sentence in shown)
+    judged = await all_together(_judged(source, sentence, passages, counts) for sentence in shown)
     return Answered(question.query_id, size, answer, tuple(judged))
 
 
@@ -169,13 +169,3 @@ async def _judged(
     except GenerationError:
         verdict = None
     return JudgedSentence(sentence, verdict)
-
-
-async def _all(work: Iterable[Coroutine[Any, Any, _Answer]]) -> list[_Answer]:
-    """Do all at once; the first failure ends the others and is raised."""
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(one) for one in work]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in running]
