@@ -16,7 +16,7 @@ import pyarrow as pa
 from benchmarks.shard_rows import stored_rows
 from scp_ray import schema
 from scp_ray.annotators.vllm_engine import VllmGenerator
-from scp_ray.chop.prompting import continuity_request, extraction_request, parse_decision
+from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
 from scp_ray.config import Settings
 from scp_ray.pipeline.executor import Executor, StageSpec, close_stage
 from scp_ray.pipeline.pools import ANNOTATE_POOL
@@ -190,7 +190,7 @@ class JobRun:
         for _, group in groupby(rows.select(columns).to_pylist(), lambda row: row[schema.DOC_ID]):
             document = list(group)
             texts = [row[schema.TEXT] for row in document]
-            found += [continuity_request(*pair) for pair in pairwise(texts)]
+            found += [one for pair in pairwise(texts) for one in decision_requests(*pair)]
             found += [
                 extraction_request(row[schema.TEXT]) for row in document if row[schema.STARTS_SPAN]
             ]
@@ -248,9 +248,10 @@ async def _strictly(
     for document in documents:
         yield await engine.generate(extraction_request(document[0]))
         for chunk, next_chunk in pairwise(document):
-            decision = await engine.generate(continuity_request(chunk, next_chunk))
-            yield decision
-            if not parse_decision(decision.text):
+            decisions = [await engine.generate(one) for one in decision_requests(chunk, next_chunk)]
+            for decision in decisions:
+                yield decision
+            if not all(parse_decision(decision.text) for decision in decisions):
                 yield await engine.generate(extraction_request(next_chunk))
 
 

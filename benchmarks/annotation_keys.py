@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from benchmarks.scripted_llm_server import answer
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
-from scp_ray.chop.prompting import CHANGES, continuity_request
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
+from scp_ray.chop.prompting import parse_decision
 from scp_ray.config import Settings
 from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.embedding.factory import load_tokenizer
@@ -38,6 +38,8 @@ def annotation_keys(documents: Mapping[str, list[str]]) -> set[bytes]:
 def _keys(chunks: list[str]) -> Iterator[bytes]:
     yield extraction_key(chunks[0])
     for chunk, next_chunk in pairwise(chunks):
-        yield decision_key(chunk, next_chunk)
-        if answer(continuity_request(chunk, next_chunk).content, is_decision=True) == CHANGES:
+        questions = decision_questions(chunk, next_chunk)
+        yield from questions
+        answers = [answer(one.content, is_decision=True) for one in questions.values()]
+        if not all(map(parse_decision, answers)):
             yield extraction_key(next_chunk)

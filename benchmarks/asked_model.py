@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.chunked_texts import ChunkedText
 from benchmarks.figures import rounded, say
 from scp_ray.annotators.factory import annotation_fingerprint, make_annotator
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.chop.parsing import parse_cnm
 from scp_ray.chop.prompting import parse_decision
 from scp_ray.config import Settings
@@ -44,8 +44,8 @@ class AskedModel:
         """Return the decision of pairs of neighbouring chunks, by the index of the first."""
         chunks = text.chunks
         if self.annotator is None:
-            pairs = {index: self._answer(*chunks[index : index + 2]) for index in indexes}
-            return {index: parse_decision(answer) for index, answer in pairs.items() if answer}
+            pairs = {index: self._decided(*chunks[index : index + 2]) for index in indexes}
+            return {index: decided for index, decided in pairs.items() if decided is not None}
         for first in range(0, len(indexes), _BATCH_PAIRS):
             batch = indexes[first : first + _BATCH_PAIRS]
             started = time.perf_counter()
@@ -53,7 +53,10 @@ class AskedModel:
             self._count(usage, started)
             done = first + len(batch)
             say(f"  {text.doc_id}: {done} of {len(indexes)} pairs, {self.seconds:.0f} s")
-        return {index: self._decided(chunks[index], chunks[index + 1]) for index in indexes}
+        return {
+            index: self._decided(chunks[index], chunks[index + 1]) is not False  # None: no answer
+            for index in indexes
+        }
 
     def signatures(self, text: ChunkedText) -> tuple[list[bool], dict[int, Cnm]]:
         """Return every decision of a document, and the CNM of each span by its first chunk."""
@@ -74,12 +77,11 @@ class AskedModel:
         answers = {start: self.cache.get(extraction_key(chunks[start])) for start in starts}
         return {start: parse_cnm(answer) for start, answer in answers.items() if answer}
 
-    def _answer(self, chunk: str, next_chunk: str) -> str | None:
-        return self.cache.get(decision_key(chunk, next_chunk))
-
-    def _decided(self, chunk: str, next_chunk: str) -> bool:
-        answer = self._answer(chunk, next_chunk)
-        return True if answer is None else parse_decision(answer)  # None: no usable answer
+    def _decided(self, chunk: str, next_chunk: str) -> bool | None:
+        """Return what the answers say; None where one is missing."""
+        answers = [self.cache.get(key) for key in decision_questions(chunk, next_chunk)]
+        known = [answer for answer in answers if answer is not None]
+        return all(map(parse_decision, known)) if len(known) == len(answers) else None
 
     def _count(self, usage: AnnotationUsage, started: float) -> None:
         self.usage += usage

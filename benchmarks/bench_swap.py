@@ -71,18 +71,18 @@ def _arguments() -> argparse.Namespace:
 
 
 def _figures(outcome: Outcome) -> dict[str, Any]:
-    inside, outside = outcome.p99_ms(in_swap=True), outcome.p99_ms(in_swap=False)
+    inside, elsewhere = outcome.p99_ms_in_swaps, outcome.p99_ms_in_other_moments
     return {
         "requests": len(outcome.asked),
         "failed": len(outcome.faults),
         "generations": len(outcome.swaps),
         "damaged": sum(swap.is_damaged for swap in outcome.swaps),
-        "seconds_of_a_swap": rounded(
-            sum(swap.ended - swap.began for swap in outcome.swaps) / len(outcome.swaps)
-        ),
+        "seconds_of_a_swap": rounded(outcome.mean_swap_s),
         "p99_ms_in_swaps": rounded(inside),
-        "p99_ms_outside": rounded(outside),
-        "p99_in_swaps_to_outside": rounded(inside / outside),
+        "p99_ms_in_other_moments": rounded(elsewhere),
+        "p99_ms_outside": rounded(outcome.p99_ms_outside),
+        "p99_in_swaps_to_other_moments": rounded(inside / elsewhere),
+        "p99_in_swaps_to_outside": rounded(inside / outcome.p99_ms_outside),
     }
 
 

@@ -19,7 +19,7 @@ from benchmarks.figures import rounded, say
 from benchmarks.scripted_engine import ScriptedEngine, ServiceModel, scripted_answer
 from benchmarks.virtual_time import VirtualClock
 from scp_ray.annotators.llm import LlmAnnotator
-from scp_ray.chop.prompting import continuity_request, extraction_request, parse_decision
+from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
 from scp_ray.config import Settings, load_settings
 from scp_ray.pipeline.plan import Locator
 from scp_ray.pipeline.pools import ANNOTATE_POOL, ClusterShape, NodeShape, size_pools
@@ -187,8 +187,9 @@ def needed_requests(document: Sequence[str], service: ServiceModel) -> list[Gene
     """Return what annotating a document asks of a scripted engine."""
     requests = [extraction_request(document[0])]
     for chunk, next_chunk in pairwise(document):
-        requests.append(continuity_request(chunk, next_chunk))
-        if not parse_decision(scripted_answer(requests[-1], service)):
+        asked = decision_requests(chunk, next_chunk)
+        requests += asked
+        if not all(parse_decision(scripted_answer(one, service)) for one in asked):
             requests.append(extraction_request(next_chunk))
     return requests
 

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 import httpx
 
 from benchmarks.changing_manuals import make_manuals
-from benchmarks.serve_load import percentile
 from scp_ray.config import Settings
 from scp_ray.pipeline.executor import InProcessExecutor
 from scp_ray.pipeline.preparation import IndexRequest
@@ -118,17 +118,56 @@ class Outcome:
         """What was wrong with replies."""
         return [one.fault for one in self.asked if one.fault]
 
-    def latencies_ms(self, *, in_swap: bool) -> list[float]:
-        """Return how long the questions took that did, or did not, meet a swap."""
-        return [1000 * one.seconds for one in self.asked if self._meets_swap(one) == in_swap]
+    @property
+    def mean_swap_s(self) -> float:
+        """How long a swap takes."""
+        return sum(swap.ended - swap.began for swap in self.swaps) / len(self.swaps)
 
-    def p99_ms(self, *, in_swap: bool) -> float:
-        """Return the 99th percentile of ``latencies_ms``."""
-        return percentile(self.latencies_ms(in_swap=in_swap), 0.99)
+    @property
+    def p99_ms_in_swaps(self) -> float:
+        """99th percentile of the questions that met a swap."""
+        met = [(one.seconds, 1.0) for one in self.asked if self._meets_swap(one)]
+        return 1000 * weighted_percentile(met, 0.99)
+
+    @property
+    def p99_ms_outside(self) -> float:
+        """99th percentile of the questions that met none."""
+        others = [(seconds, 1.0) for seconds in self._outside_s()]
+        return 1000 * weighted_percentile(others, 0.99)
+
+    @property
+    def p99_ms_in_other_moments(self) -> float:
+        """99th percentile of the questions that moments as long as a swap, but without one, meet.
+
+        A short moment meets slow questions oftener than quick ones, whatever happens in it: one of
+        ``d`` seconds as often as ``d`` and the length of the moment say. That is what questions
+        that met a swap are like.
+        """
+        met = [(seconds, seconds + self.mean_swap_s) for seconds in self._outside_s()]
+        return 1000 * weighted_percentile(met, 0.99)
+
+    def _outside_s(self) -> list[float]:
+        return [one.seconds for one in self.asked if not self._meets_swap(one)]
 
     def _meets_swap(self, one: Asked) -> bool:
         ends = one.sent + one.seconds
         return any(swap.began <= ends and one.sent <= swap.ended for swap in self.swaps)
+
+
+def weighted_percentile(values: Sequence[tuple[float, float]], share: float) -> float:
+    """Return the least value that, with those below it, has ``share`` of the weight.
+
+    Args:
+        values: Values and their weights; at least one.
+        share: From 0 to 1.
+    """
+    ordered = sorted(values)
+    wanted = share * sum(weight for _, weight in ordered)
+    reached = accumulate(weight for _, weight in ordered)
+    return next(
+        (value for (value, _), so_far in zip(ordered, reached, strict=True) if so_far >= wanted),
+        ordered[-1][0],
+    )
 
 
 def swap_under_load(

@@ -37,6 +37,7 @@ from scp_ray.sections import (
     ServeConfig,
     VllmConfig,
 )
+from scp_ray.yaml_file import read_yaml
 
 ENV_PREFIX = "SCP_RAY__"
 
@@ -210,14 +211,7 @@ def fingerprint(settings: Settings, *revisions: str) -> str:
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:
-    try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
-    except OSError as error:
-        message = f"cannot read settings file {file}: {error.strerror}"
-        raise ConfigError(message) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        message = f"settings file {file} is not YAML: {error}"
-        raise ConfigError(message) from error
+    tree = read_yaml(file, f"settings file {file}") or {}
     if not isinstance(tree, dict) or not all(
         isinstance(section, dict | None) for section in tree.values()
     ):

@@ -11,13 +11,14 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TypeVar
 
 from scp_ray.annotators.heuristic import chunk_signature
+from scp_ray.chop.grounding import grounded
 from scp_ray.chop.parsing import parse_cnm
-from scp_ray.chop.prompting import continuity_request, extraction_request, parse_decision
+from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
+from scp_ray.chop.together import all_together
 from scp_ray.errors import (
     AnnotationError,
     CallLimitError,
@@ -38,9 +39,12 @@ _KEY_BYTES = 16
 _DECISION, _EXTRACTION = b"continuity", b"extraction"
 
 
-def decision_key(chunk: str, next_chunk: str) -> bytes:
-    """Return the cache key of a continuity decision, 16 bytes."""
-    return _key(_DECISION, chunk, next_chunk)
+def decision_questions(chunk: str, next_chunk: str) -> dict[bytes, GenerationRequest]:
+    """Return what a continuity decision asks, by the cache key of each answer, 16 bytes."""
+    return {
+        _key(_DECISION, request.content): request
+        for request in decision_requests(chunk, next_chunk)
+    }
 
 
 def extraction_key(chunk: str) -> bytes:
@@ -51,7 +55,8 @@ def extraction_key(chunk: str) -> bytes:
 def answer_keys(chunks: Sequence[str]) -> Iterator[bytes]:
     """Yield the keys of everything that may be asked about the chunks of a document."""
     yield from (extraction_key(chunk) for chunk in chunks)
-    yield from (decision_key(*pair) for pair in pairwise(chunks))
+    for pair in pairwise(chunks):
+        yield from decision_questions(*pair)
 
 
 def _key(kind: bytes, *texts: str) -> bytes:
@@ -107,7 +112,7 @@ class Answers:
     async def answer(
         self,
         key: bytes,
-        make_request: Callable[[], GenerationRequest],
+        request: GenerationRequest,
         parse: Callable[[str], _Answer],
         counts: Counter[str],
     ) -> _Answer | None:
@@ -115,7 +120,7 @@ class Answers:
 
         Args:
             key: Names the request in the cache.
-            make_request: Makes the request, if it has to be asked.
+            request: Asked if there is no answer yet.
             parse: Reads an answer; its AnnotationError says that it cannot be used.
             counts: Counts what was taken, by the names of ``AnnotationUsage``.
 
@@ -134,7 +139,7 @@ class Answers:
             return known
         self._pending[key] = answered = asyncio.Event()
         try:
-            usable = await self._usable(make_request(), parse, counts)
+            usable = await self._usable(request, parse, counts)
         finally:
             del self._pending[key]
             answered.set()
@@ -260,9 +265,11 @@ class LlmModules:
             GenerationError: If the model does not answer.
         """
         self._counts["decisions"] += 1
-        key = decision_key(chunk, next_chunk)
-        make_request = partial(continuity_request, chunk, next_chunk)
-        answer = await self._answers.answer(key, make_request, parse_decision, self._counts)
+        questions = decision_questions(chunk, next_chunk)
+        return all(await all_together(starmap(self._goes_on, questions.items())))
+
+    async def _goes_on(self, key: bytes, request: GenerationRequest) -> bool:
+        answer = await self._answers.answer(key, request, parse_decision, self._counts)
         return True if answer is None else answer
 
     async def extract_cnm(self, chunk: str) -> Cnm:
@@ -272,6 +279,6 @@ class LlmModules:
             GenerationError: If the model does not answer.
         """
         self._counts["extractions"] += 1
-        key, make_request = extraction_key(chunk), partial(extraction_request, chunk)
-        answer = await self._answers.answer(key, make_request, parse_cnm, self._counts)
-        return chunk_signature(chunk) if answer is None else answer
+        key, request = extraction_key(chunk), extraction_request(chunk)
+        answer = await self._answers.answer(key, request, parse_cnm, self._counts)
+        return chunk_signature(chunk) if answer is None else grounded(answer, chunk)

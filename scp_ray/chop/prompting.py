@@ -20,6 +20,7 @@ from typing import Any
 
 from scp_ray.chop.overlap import shared_characters
 from scp_ray.chop.parsing import MAX_FIELD_CHARACTERS, MAX_NOUNS
+from scp_ray.chop.title_lines import title_lines
 from scp_ray.errors import AnnotationError
 from scp_ray.protocols import GenerationRequest
 
@@ -27,8 +28,16 @@ MAX_PASSAGE_CHARACTERS = 6000
 """Longer passages are shown without their middle, so that a request always fits."""
 
 CONTINUES, CHANGES = "TRUE", "FALSE"
+"""Answers to a continuity request."""
 
-_CONTINUITY_FILE, _EXTRACTION_FILE = "continuity.1.txt", "extraction.1.txt"
+_PRODUCT = "product"
+TITLE_CLASSES = (_PRODUCT, "app", "feature", "section")
+"""Answers to a title request; a product's name ends what went before."""
+
+_GOES_ON = {CONTINUES: True, CHANGES: False}
+_GOES_ON |= {one: one != _PRODUCT for one in TITLE_CLASSES}
+_CONTINUITY_FILE, _TITLE_FILE = "continuity.1.txt", "title.1.txt"
+_EXTRACTION_FILE = "extraction.1.txt"
 _CUT = "\n[...]\n"
 _MARKS = re.compile(r"<(?!\s*[\d=])|\[(?=/?[A-Z_]+\]|\|)")  # not: < 5 mm
 _HARMLESS = {"<": "‹", "[": "("}
@@ -57,15 +66,40 @@ CNM_SCHEMA: dict[str, Any] = {
 def prompt_revision() -> str:
     """Name the prompts; changes with the instructions, the frame of a passage and the schema.
 
-    How a passage is quoted and shortened is not seen in it: raise the number with that.
+    How a passage is quoted and shortened, and which of its lines are titles, is not seen in it:
+    raise the number with that.
     """
-    asked = [continuity_request("a", "b"), extraction_request("a")]
+    asked = [continuity_request("a", "b"), title_request("a"), extraction_request("a")]
     frames = json.dumps([asdict(request) for request in asked], sort_keys=True)
-    return f"prompts-1-{hashlib.sha256(frames.encode()).hexdigest()[:12]}"
+    return f"prompts-2-{hashlib.sha256(frames.encode()).hexdigest()[:12]}"
+
+
+def decision_requests(chunk: str, next_chunk: str) -> list[GenerationRequest]:
+    """Ask whether ``next_chunk`` goes on with the product of ``chunk``: only if all answers say so.
+
+    Each line of ``next_chunk`` that may be a title, and that ``chunk`` does not show, is asked
+    about by itself. Where there is none the pair is.
+    """
+    known = set(title_lines(chunk, 0))
+    titles = title_lines(next_chunk, shared_characters(chunk, next_chunk))
+    asked = [title_request(title) for title in titles if title not in known]
+    return asked or [continuity_request(chunk, next_chunk)]
+
+
+def title_request(title: str) -> GenerationRequest:
+    """Ask what a line that may be a title names.
+
+    A small model that is shown whole passages does not tell a product's name from the name of a
+    function; one that is shown a line and a few examples does (``docs/chop.md``). A line costs a
+    fraction of a pair, and documents that are alike share their lines.
+    """
+    instructions = _instructions(_TITLE_FILE)
+    content = f"{_harmless(title)} ->"
+    return GenerationRequest(instructions, content, _DECISION_TOKENS, choices=TITLE_CLASSES)
 
 
 def continuity_request(chunk: str, next_chunk: str) -> GenerationRequest:
-    """Ask whether ``next_chunk`` goes on with the product of ``chunk``; what both hold is once."""
+    """Ask about a pair of passages; what both hold is shown once."""
     shared = shared_characters(chunk, next_chunk)
     parts = [
         quoted("first", chunk[: len(chunk) - shared]),
@@ -89,23 +123,27 @@ def extraction_request(chunk: str) -> GenerationRequest:
 
 
 def parse_decision(text: str) -> bool:
-    """Read the answer to a continuity request.
+    """Read the answer to a continuity request or a title request: whether the subject goes on.
 
     Raises:
-        AnnotationError: If it is not one of the two words, in any case, with white space or a
-            full stop around.
+        AnnotationError: If it is none of the words that are asked for, in any case, with white
+            space or a full stop around.
     """
-    word = text.strip().rstrip(".").upper()
-    if word not in {CONTINUES, CHANGES}:
-        message = f"a continuity decision is {CONTINUES} or {CHANGES}, got {text[:60]!a}"
-        raise AnnotationError(message)
-    return word == CONTINUES
+    said = text.strip().rstrip(".").casefold()
+    for word, goes_on in _GOES_ON.items():
+        if said == word.casefold():
+            return goes_on
+    message = f"a continuity decision is one of {', '.join(_GOES_ON)}, got {text[:60]!a}"
+    raise AnnotationError(message)
 
 
 def quoted(tag: str, text: str) -> str:
     """Quote a text; what could close the quotation, or a turn of the model's chat, is no mark."""
-    harmless = _MARKS.sub(lambda mark: _HARMLESS[mark[0]], _shortened(text))
-    return f"<{tag}>{harmless}</{tag}>"
+    return f"<{tag}>{_harmless(_shortened(text))}</{tag}>"
+
+
+def _harmless(text: str) -> str:
+    return _MARKS.sub(lambda mark: _HARMLESS[mark[0]], text)
 
 
 @cache

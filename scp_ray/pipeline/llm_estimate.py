@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from scp_ray.annotators.heuristic import HeuristicAnnotator
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
-from scp_ray.chop.prompting import continuity_request, extraction_request
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
+from scp_ray.chop.prompting import extraction_request
 from scp_ray.protocols import AnnotationCache, GenerationRequest
 
 _CHARACTERS_PER_TOKEN = 4  # of English text, in the tokenizers of most models
@@ -49,7 +49,7 @@ def llm_cost(documents: Iterable[Sequence[str]], cache: AnnotationCache) -> LlmC
     requests: dict[bytes, GenerationRequest] = {}
     for chunks in documents:
         for pair in pairwise(chunks):
-            requests[decision_key(*pair)] = continuity_request(*pair)
+            requests |= decision_questions(*pair)
         for chunk, annotation in zip(chunks, heuristic.annotate(chunks), strict=True):
             if annotation.starts_span:
                 requests[extraction_key(chunk)] = extraction_request(chunk)

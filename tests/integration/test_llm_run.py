@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.errors import CallLimitError, EngineDeadError
 from scp_ray.index.shard_files import read_chunks
 from scp_ray.pipeline.executor import InProcessExecutor
@@ -56,7 +56,8 @@ def documents_of(index: Path, manifest: Manifest) -> list[list[tuple[str, bool]]
 def needed_keys(documents: list[list[tuple[str, bool]]]) -> set[bytes]:
     keys: set[bytes] = set()
     for chunks in documents:
-        keys.update(decision_key(one[0], after[0]) for one, after in pairwise(chunks))
+        for one, after in pairwise(chunks):
+            keys.update(decision_questions(one[0], after[0]))
         keys.update(extraction_key(text) for text, starts_span in chunks if starts_span)
     return keys
 

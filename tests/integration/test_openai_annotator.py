@@ -19,7 +19,7 @@ import pytest
 
 from scp_ray.annotators.heuristic import chunk_signature
 from scp_ray.annotators.llm import LlmAnnotator
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.annotators.openai_server import OpenAiGenerator
 from scp_ray.chop.prompting import continuity_request, extraction_request
 from scp_ray.errors import ConfigError, ModelUnreachableError
@@ -295,7 +295,9 @@ def documents(count: int = 4, num_chunks: int = 6) -> list[list[str]]:
 
 def distinct_calls(every: Sequence[Sequence[str]]) -> int:
     """Count the distinct keys of what the method has to ask."""
-    decisions = {decision_key(*pair) for chunks in every for pair in pairwise(chunks)}
+    decisions = {
+        key for chunks in every for pair in pairwise(chunks) for key in decision_questions(*pair)
+    }
     starts = [chunks[0] for chunks in every]
     starts += [chunk for chunks in every for chunk in chunks[1:] if "NEW:" in chunk]
     return len(decisions) + len({extraction_key(chunk) for chunk in starts})

@@ -254,9 +254,10 @@ class Project:
     def _requests(self, chunks: list[str]) -> Iterator[GenerationRequest]:
         yield prompting.extraction_request(chunks[0])
         for before, after in pairwise(chunks):
-            decision = prompting.continuity_request(before, after)
-            yield decision
-            if answer(self.settings.llm.model, decision) == prompting.CHANGES:
+            decisions = prompting.decision_requests(before, after)
+            yield from decisions
+            answers = [answer(self.settings.llm.model, one) for one in decisions]
+            if prompting.CHANGES in answers:
                 yield prompting.extraction_request(after)
 
 

@@ -48,6 +48,7 @@ def test_wrong_assignments_are_explained(assignment: str, message: str) -> None:
         (b"index: {", "is not YAML"),
         (b"\xff\xfe\x00", "is not YAML"),
         (b"unknown:\n  key: 1\n", "unknown setting 'unknown'"),
+        (b"index:\n  m: 8\n  m: 16\n", "'m' stands twice in one map"),
     ],
 )
 def test_wrong_files_are_explained(tmp_path: Path, content: bytes, message: str) -> None:

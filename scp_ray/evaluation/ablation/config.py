@@ -11,7 +11,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticSerializationError
 
@@ -21,6 +20,7 @@ from scp_ray.evaluation.baselines.chunkers import TOPIC_THRESHOLD, ChunkMethod
 from scp_ray.evaluation.baselines.selectors import Selector
 from scp_ray.records import PriorScope, Stemmer
 from scp_ray.sections import Fraction, LexicalConfig, PositiveInt
+from scp_ray.yaml_file import read_yaml
 
 DATA_PREFIX: Final = "{data}/"
 """What a path of a set begins with that lies in the folder of ``--data``."""
@@ -269,14 +269,7 @@ def load_ablation(file: Path, data: Path | None = None) -> AblationConfig:
     Raises:
         ConfigError: If the file cannot be read or is not in the format; the key is named.
     """
-    try:
-        tree = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        message = f"cannot read {file}: {error.strerror}"
-        raise ConfigError(message) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        message = f"{file} is not YAML: {error}"
-        raise ConfigError(message) from error
+    tree = read_yaml(file, str(file))
     try:
         config = AblationConfig.model_validate(tree)
         config.model_dump_json()  # what half of a surrogate pair keeps from being written

@@ -28,7 +28,7 @@ class AnswerSource(Protocol):
     async def answer(
         self,
         key: bytes,
-        make_request: Callable[[], GenerationRequest],
+        request: GenerationRequest,
         parse: Callable[[str], _Answer],
         counts: Counter[str],
     ) -> _Answer | None:
@@ -144,7 +144,7 @@ async def _answered(
     passages = [passage.text for passage in question.passages[:size]]
     request = answer_request(question.question, passages)
     try:
-        answer = await source.answer(request_key(request), lambda: request, parse_answer, counts)
+        answer = await source.answer(request_key(request), request, parse_answer, counts)
     except (EngineDeadError, ModelUnreachableError):
         raise
     except GenerationError as error:
@@ -163,7 +163,7 @@ async def _judged(
 ) -> JudgedSentence:
     request = support_request(sentence, passages)
     try:
-        verdict = await source.answer(request_key(request), lambda: request, parse_support, counts)
+        verdict = await source.answer(request_key(request), request, parse_support, counts)
     except (EngineDeadError, ModelUnreachableError):
         raise
     except GenerationError:

@@ -17,6 +17,7 @@ _MOST_CHARACTERS: Final = 40
 _DIGITS: Final = 12
 # Means of equal values differ in their last bits, and no two ticks would.
 _LEAST_SPAN: Final = 1e-9
+_SMALLEST_PLAIN: Final = 1e-5  # below, six decimals would show nothing of it
 
 
 class Axis(NamedTuple):
@@ -49,6 +50,8 @@ def axis_over(low: float, high: float) -> Axis:
 
 def number(value: float) -> str:
     """Return a number without zeros at its end, such as ``0.02`` or ``1,000``."""
+    if 0 < abs(value) < _SMALLEST_PLAIN:
+        return f"{value:.3g}"
     return f"{value:,.6f}".rstrip("0").rstrip(".")
 
 

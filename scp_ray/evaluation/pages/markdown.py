@@ -6,7 +6,7 @@ from typing import Final
 from scp_ray.evaluation.pages.content import Cells, Report, Section, Table
 from scp_ray.evaluation.pages.printable import printable
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|])")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|&~])")
 
 
 def render_markdown(report: Report) -> str:

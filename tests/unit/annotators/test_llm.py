@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from scp_ray.annotators.llm import LlmAnnotator
-from scp_ray.annotators.llm_modules import decision_key
+from scp_ray.annotators.llm_modules import decision_questions
 from scp_ray.errors import CallLimitError, EngineDeadError, GenerationError
 from scp_ray.protocols import GenerationRequest
 from scp_ray.storage.annotation_cache import StoredAnnotationCache
@@ -135,5 +135,6 @@ def test_calls_of_several_threads_are_in_flight_together() -> None:
 
 
 def test_a_key_names_both_texts_and_their_border() -> None:
-    keys = {decision_key("a", "bc"), decision_key("ab", "c"), decision_key("bc", "a")}
+    pairs = [("a", "bc"), ("ab", "c"), ("bc", "a")]
+    keys = {key for pair in pairs for key in decision_questions(*pair)}
     assert len(keys) == 3

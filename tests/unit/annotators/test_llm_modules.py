@@ -43,7 +43,10 @@ def modules(
     return LlmModules(answers), generator, answers
 
 
-def extract(one: LlmModules, chunk: str = "chunk") -> Cnm:
+CHUNK = "The lid of the Ostra K1."
+
+
+def extract(one: LlmModules, chunk: str = CHUNK) -> Cnm:
     return asyncio.run(one.extract_cnm(chunk))
 
 
@@ -56,13 +59,29 @@ def test_answers_are_read_and_counted() -> None:
     assert usage.prompt_tokens > usage.output_tokens > 0
 
 
+def test_a_model_that_the_chunk_does_not_name_counts_as_absent() -> None:
+    one, _, _ = modules(good)
+    assert extract(one, "The lid closes.") == Cnm("kettle", ("kettle lid",), None)
+
+
+def test_one_title_that_names_a_product_ends_what_went_before() -> None:
+    one, generator, _ = modules(lambda request: "product" if "K1" in request.content else "feature")
+    chunks = ["Dry the lid.", "\n\nOstra K1\n\nContents\n", "\n\nContents\n\nCare\n"]
+    assert not asyncio.run(one.decide_continuity(*chunks[:2]))
+    assert asyncio.run(one.decide_continuity(*chunks[1:]))
+    assert [request.content for request in generator.requests] == [
+        "Ostra K1 ->",
+        "Contents ->",
+        "Care ->",
+    ]
+    assert (one.usage.decisions, one.usage.llm_calls, one.usage.cache_hits) == (2, 3, 0)
+
+
 def test_half_of_a_surrogate_pair_harms_no_other_answer() -> None:
     cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
     answers = Answers(ScriptedGenerator(lambda _request: "cut \ud83d"), cache, CallLimit(None))
 
-    def request() -> GenerationRequest:
-        return GenerationRequest("Say.", "something", max_tokens=8)
-
+    request = GenerationRequest("Say.", "something", max_tokens=8)
     said = asyncio.run(answers.answer(b"k" * 16, request, str, Counter()))
     assert said == "cut ?"
     cache.flush()
@@ -101,7 +120,7 @@ def test_without_a_usable_answer_a_decision_goes_on_and_a_signature_is_the_heuri
 def test_a_cached_answer_that_is_none_any_more_is_asked_for_again() -> None:
     generator = ScriptedGenerator(good)
     cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
-    cache.put(extraction_key("chunk"), '{"category": "from an older parser"}')
+    cache.put(extraction_key(CHUNK), '{"category": "from an older parser"}')
     cache.flush()
     one = LlmModules(Answers(generator, cache, CallLimit(None)))
     assert extract(one).model == "Ostra K1"

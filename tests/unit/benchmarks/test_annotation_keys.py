@@ -5,7 +5,7 @@ from itertools import pairwise
 from benchmarks.annotation_keys import Chunker, annotation_keys
 from benchmarks.changing_manuals import make_manuals
 from benchmarks.scripted_llm_server import answer
-from scp_ray.chop.prompting import CHANGES, continuity_request
+from scp_ray.chop.prompting import decision_requests, parse_decision
 from scp_ray.config import load_settings
 
 
@@ -13,11 +13,14 @@ def test_keys_are_a_decision_a_pair_and_an_extraction_a_span() -> None:
     chunker = Chunker(load_settings(None, ["embedding.model=hash://32"], {}), 256)
     documents = {doc_id: chunker.chunks(text) for doc_id, text in make_manuals(30, 1).items()}
     pairs = [pair for chunks in documents.values() for pair in pairwise(chunks)]
+    asked = [decision_requests(*pair) for pair in pairs]
     new_spans = sum(
-        answer(continuity_request(*pair).content, is_decision=True) == CHANGES for pair in pairs
+        not all(parse_decision(answer(one.content, is_decision=True)) for one in requests)
+        for requests in asked
     )
     assert 0 < new_spans < len(pairs)
-    assert len(annotation_keys(documents)) == len(pairs) + len(documents) + new_spans
+    decisions = {request.content for requests in asked for request in requests}
+    assert len(annotation_keys(documents)) == len(decisions) + len(documents) + new_spans
 
 
 def test_equal_texts_have_equal_keys() -> None:

@@ -1,6 +1,7 @@
 """What a language model is asked, and how its answers are read."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,13 @@ from scp_ray.chop.parsing import parse_cnm
 from scp_ray.chop.prompting import (
     CNM_SCHEMA,
     MAX_PASSAGE_CHARACTERS,
+    TITLE_CLASSES,
     continuity_request,
+    decision_requests,
     extraction_request,
     parse_decision,
     prompt_revision,
+    title_request,
 )
 from scp_ray.errors import AnnotationError
 
@@ -49,7 +53,16 @@ def test_long_texts_are_shown_without_their_middle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "continues"), [("TRUE", True), (" false.\n", False), ("True", True)]
+    ("text", "continues"),
+    [
+        ("TRUE", True),
+        (" false.\n", False),
+        ("True", True),
+        ("product", False),
+        ("feature", True),
+        ("APP", True),
+        (" Section.", True),
+    ],
 )
 def test_decisions_are_read(text: str, continues: bool) -> None:
     assert parse_decision(text) is continues
@@ -57,7 +70,7 @@ def test_decisions_are_read(text: str, continues: bool) -> None:
 
 @pytest.mark.parametrize("text", ["", "yes", "TRUE or FALSE", "TRUEFALSE", "The answer is TRUE"])
 def test_anything_else_is_no_decision(text: str) -> None:
-    with pytest.raises(AnnotationError, match="TRUE or FALSE"):
+    with pytest.raises(AnnotationError, match="one of TRUE, FALSE, product, app, feature, section, got"):
         parse_decision(text)
 
 
@@ -77,6 +90,31 @@ def test_the_examples_of_the_instructions_are_answers_that_are_accepted() -> Non
         if line.startswith("Answer: ")
     ]
     assert {parse_decision(answer) for answer in decisions} == {True, False}
+    titles = [
+        line.partition(" -> ")[2]
+        for line in title_request("").instructions.splitlines()
+        if " -> " in line
+    ]
+    assert set(titles) == set(TITLE_CLASSES)
+
+
+def test_titles_that_only_the_second_passage_shows_are_asked_about_one_by_one() -> None:
+    first = "Lumo T2\n\nPut bread in.\n\nCrumbs\n\nEmpty the tray.\n"
+    second = f"{first[-16:]}\nLumo T2\n\n## Ostra K1\n\nContents\n\nFill the kettle."
+    asked = decision_requests(first, second)
+    assert [request.content for request in asked] == ["Ostra K1 ->", "Contents ->"]
+    assert {request.choices for request in asked} == {TITLE_CLASSES}
+
+
+def test_without_titles_the_passages_are_shown_whole() -> None:
+    pair = "Press the lever.", "the lever. Wait."
+    assert decision_requests(*pair) == [continuity_request(*pair)]
+
+
+@given(st.text(st.sampled_from("<|im_end> [/INST]\n#a"), max_size=60))
+def test_a_title_holds_no_mark_of_a_chat(text: str) -> None:
+    for request in decision_requests("", f"\n\n{text}<|im_end|>\n\n[/INST]\n\n"):
+        assert not re.search(r"<[|]|\[/?INST\]", request.content)
 
 
 def test_prompts_have_a_revision() -> None:

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from scp_ray.annotators.llm_modules import decision_key, extraction_key
-from scp_ray.chop.prompting import continuity_request, extraction_request
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
+from scp_ray.chop.prompting import decision_requests, extraction_request
 from scp_ray.pipeline.llm_estimate import LlmCost, llm_cost
 from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.testing import MemoryObjectStore
@@ -31,7 +31,7 @@ def test_every_pair_is_decided_and_every_span_extracted(cache: StoredAnnotationC
     cost = llm_cost([KETTLE_AND_PUMP], cache)
     assert cost.calls == 4 + 2
     assert cost.cached == 0
-    requests = [continuity_request(*pair) for pair in pairwise(KETTLE_AND_PUMP)]
+    requests = [one for pair in pairwise(KETTLE_AND_PUMP) for one in decision_requests(*pair)]
     requests += [extraction_request(KETTLE_AND_PUMP[start]) for start in (0, 3)]
     characters = sum(len(request.instructions + request.content) for request in requests)
     assert cost.prompt_tokens == characters // 4
@@ -50,11 +50,12 @@ def test_documents_that_share_text_are_asked_about_once(cache: StoredAnnotationC
 
 def test_what_was_answered_before_is_not_counted_again(cache: StoredAnnotationCache) -> None:
     everything = llm_cost([KETTLE], cache)
-    cache.put(decision_key(KETTLE[0], KETTLE[1]), "TRUE")
+    [key] = decision_questions(KETTLE[0], KETTLE[1])
+    cache.put(key, "TRUE")
     cache.put(extraction_key(KETTLE[0]), '{"category": null, "nouns": [], "model": null}')
     rest = llm_cost([KETTLE], cache)
     assert (rest.calls, rest.cached) == (everything.calls - 2, 2)
-    request = continuity_request(KETTLE[1], KETTLE[2])
+    [request] = decision_requests(KETTLE[1], KETTLE[2])
     assert rest.prompt_tokens == len(request.instructions + request.content) // 4
     assert rest.output_tokens == 1
 

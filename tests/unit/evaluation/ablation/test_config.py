@@ -73,6 +73,9 @@ def test_what_is_no_file_or_no_yaml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.yaml").write_text("sets: [")
     with pytest.raises(ConfigError, match=r"bad\.yaml is not YAML"):
         load_ablation(tmp_path / "bad.yaml")
+    (tmp_path / "twice.yaml").write_text("sets: {}\nsets: {}\n")
+    with pytest.raises(ConfigError, match="'sets' stands twice in one map"):
+        load_ablation(tmp_path / "twice.yaml")
 
 
 def test_the_product_gives_the_defaults() -> None:

@@ -40,7 +40,7 @@ def test_values_that_differ_in_their_last_bits_have_an_axis() -> None:
 
 
 def test_numbers_and_names_are_short() -> None:
-    shown = [number(value) for value in (0.0, 1.0, 0.02, 0.1 + 0.2, 1000.0, -0.25)]
-    assert shown == ["0", "1", "0.02", "0.3", "1,000", "-0.25"]
+    shown = [number(value) for value in (0.0, 1.0, 0.02, 0.1 + 0.2, 1000.0, -0.25, 1e-7)]
+    assert shown == ["0", "1", "0.02", "0.3", "1,000", "-0.25", "1e-07"]
     assert label("<b>" + "x" * 60) == "&lt;b&gt;" + "x" * 36 + "…"
     assert label("\x1b[2J") == r"\x1b[2J"

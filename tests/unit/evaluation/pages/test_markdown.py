@@ -14,5 +14,5 @@ def test_sections_become_headings_notes_and_tables() -> None:
 
 
 def test_text_of_others_stays_text() -> None:
-    text = render_markdown(Report("a|b <i> *c* [d](e)", "line\nbreak \x1b", ()))
-    assert text == "# a\\|b \\<i\\> \\*c\\* \\[d\\](e)\n\nline break \\\\x1b\n"
+    text = render_markdown(Report("a|b <i> *c* [d](e) &lt; ~~f~~", "line\nbreak \x1b", ()))
+    assert text == "# a\\|b \\<i\\> \\*c\\* \\[d\\](e) \\&lt; \\~\\~f\\~\\~\n\nline break \\\\x1b\n"
