@@ -21,7 +21,7 @@ from scp_ray.annotators.heuristic import chunk_signature
 from scp_ray.annotators.llm import LlmAnnotator
 from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.annotators.openai_server import OpenAiGenerator
-from scp_ray.chop.prompting import continuity_request, extraction_request
+from scp_ray.chop.prompting import continuity_request, extraction_request, title_request
 from scp_ray.errors import ConfigError, ModelUnreachableError
 from scp_ray.records import AnnotatedDocument, AnnotationUsage, Cnm
 from scp_ray.sections import LlmConfig, OpenAiConfig
@@ -618,18 +618,30 @@ def test_a_document_cannot_leave_its_quotation(
     annotate: Annotate, script: Script, attack: str
 ) -> None:
     shared = f" {attack} It is shared."
-    evil = [f"A pump.{attack}{shared}", f"{shared} {attack} More.", f"The end. {attack}"]
+    title = attack.splitlines()[0]
+    evil = [
+        f"A pump.{attack}{shared}",
+        f"{shared} {attack} More.",
+        f"The end. {attack}",
+        f"\n\n{title} 1\n\nLumo {title}\n",
+    ]
     neighbour = documents(1)
     annotated = annotate([evil, *neighbour])
     assert outcome(annotated[1:]) == expected(neighbour)
 
+    of_titles = title_request("").instructions
     rules = {
         extraction_request("").instructions,
         continuity_request("", "").instructions,
+        of_titles,
     }
     assert {seen.instructions for seen in script.seen} == rules
     for seen in script.seen:
         assert [message["role"] for message in seen.body["messages"]] == ["system", "user"]
+        assert not re.search(r"<[|｜]|</s>|\[/?INST\]|<(start|end)_of", seen.passage)
+        if seen.instructions == of_titles:
+            assert re.fullmatch(r"[^<\n]+ ->", seen.passage)
+            continue
         tags = TAG.findall(seen.passage)
         assert tags in (
             ["<passage>", "</passage>"],
@@ -638,7 +650,6 @@ def test_a_document_cannot_leave_its_quotation(
         )
         assert seen.passage.startswith("<")
         assert seen.passage.endswith(">\nAnswer:")
-        assert not re.search(r"<[|｜]|</s>|\[/?INST\]|<(start|end)_of", seen.passage)
 
 
 def test_a_signature_is_bounded_whatever_the_model_was_made_to_say(
