@@ -15,8 +15,9 @@ import pyarrow as pa
 
 from benchmarks.shard_rows import stored_rows
 from scp_ray import schema
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.annotators.vllm_engine import VllmGenerator
-from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
+from scp_ray.chop.prompting import all_go_on, decision_requests, extraction_request
 from scp_ray.config import Settings
 from scp_ray.pipeline.executor import Executor, StageSpec, close_stage
 from scp_ray.pipeline.pools import ANNOTATE_POOL
@@ -183,18 +184,18 @@ class JobRun:
         )
 
     def requests(self) -> list[GenerationRequest]:
-        """Return what its annotators needed to ask: each pair, and the first chunk of each span."""
+        """Return what its annotators needed to ask of each pair and each span's first chunk."""
         rows = stored_rows(self.index).chunks
         columns = [schema.DOC_ID, schema.TEXT, schema.STARTS_SPAN]
-        found: list[GenerationRequest] = []
+        found: dict[bytes, GenerationRequest] = {}
         for _, group in groupby(rows.select(columns).to_pylist(), lambda row: row[schema.DOC_ID]):
             document = list(group)
             texts = [row[schema.TEXT] for row in document]
-            found += [one for pair in pairwise(texts) for one in decision_requests(*pair)]
-            found += [
-                extraction_request(row[schema.TEXT]) for row in document if row[schema.STARTS_SPAN]
-            ]
-        return found
+            for pair in pairwise(texts):
+                found |= decision_questions(*pair)
+            starts = [row[schema.TEXT] for row in document if row[schema.STARTS_SPAN]]
+            found |= {extraction_key(text): extraction_request(text) for text in starts}
+        return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +249,10 @@ async def _strictly(
     for document in documents:
         yield await engine.generate(extraction_request(document[0]))
         for chunk, next_chunk in pairwise(document):
-            decisions = [await engine.generate(one) for one in decision_requests(chunk, next_chunk)]
-            for decision in decisions:
-                yield decision
-            if not all(parse_decision(decision.text) for decision in decisions):
+            answers = [await engine.generate(one) for one in decision_requests(chunk, next_chunk)]
+            for answer in answers:
+                yield answer
+            if not all_go_on(answer.text for answer in answers):
                 yield await engine.generate(extraction_request(next_chunk))
 
 

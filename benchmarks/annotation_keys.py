@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from benchmarks.scripted_llm_server import answer
 from scp_ray.annotators.llm_modules import decision_questions, extraction_key
-from scp_ray.chop.prompting import parse_decision
+from scp_ray.chop.prompting import all_go_on
 from scp_ray.config import Settings
 from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.embedding.factory import load_tokenizer
@@ -40,6 +40,5 @@ def _keys(chunks: list[str]) -> Iterator[bytes]:
     for chunk, next_chunk in pairwise(chunks):
         questions = decision_questions(chunk, next_chunk)
         yield from questions
-        answers = [answer(one.content, is_decision=True) for one in questions.values()]
-        if not all(map(parse_decision, answers)):
+        if not all_go_on(answer(one.content, is_decision=True) for one in questions.values()):
             yield extraction_key(next_chunk)

@@ -13,7 +13,7 @@ from benchmarks.figures import rounded, say
 from scp_ray.annotators.factory import annotation_fingerprint, make_annotator
 from scp_ray.annotators.llm_modules import decision_questions, extraction_key
 from scp_ray.chop.parsing import parse_cnm
-from scp_ray.chop.prompting import parse_decision
+from scp_ray.chop.prompting import all_go_on
 from scp_ray.config import Settings
 from scp_ray.protocols import AnnotationCache, Annotator
 from scp_ray.records import NO_USAGE, AnnotationUsage, Cnm
@@ -78,10 +78,12 @@ class AskedModel:
         return {start: parse_cnm(answer) for start, answer in answers.items() if answer}
 
     def _decided(self, chunk: str, next_chunk: str) -> bool | None:
-        """Return what the answers say; None where one is missing."""
+        """Return what the answers say; None where one is missing that could say otherwise."""
         answers = [self.cache.get(key) for key in decision_questions(chunk, next_chunk)]
         known = [answer for answer in answers if answer is not None]
-        return all(map(parse_decision, known)) if len(known) == len(answers) else None
+        if not all_go_on(known):
+            return False
+        return True if len(known) == len(answers) else None
 
     def _count(self, usage: AnnotationUsage, started: float) -> None:
         self.usage += usage

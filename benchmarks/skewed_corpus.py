@@ -19,7 +19,7 @@ from benchmarks.figures import rounded, say
 from benchmarks.scripted_engine import ScriptedEngine, ServiceModel, scripted_answer
 from benchmarks.virtual_time import VirtualClock
 from scp_ray.annotators.llm import LlmAnnotator
-from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
+from scp_ray.chop.prompting import all_go_on, decision_requests, extraction_request
 from scp_ray.config import Settings, load_settings
 from scp_ray.pipeline.plan import Locator
 from scp_ray.pipeline.pools import ANNOTATE_POOL, ClusterShape, NodeShape, size_pools
@@ -189,7 +189,7 @@ def needed_requests(document: Sequence[str], service: ServiceModel) -> list[Gene
     for chunk, next_chunk in pairwise(document):
         asked = decision_requests(chunk, next_chunk)
         requests += asked
-        if not all(parse_decision(scripted_answer(one, service)) for one in asked):
+        if not all_go_on(scripted_answer(one, service) for one in asked):
             requests.append(extraction_request(next_chunk))
     return requests
 

@@ -120,7 +120,7 @@ class Outcome:
 
     @property
     def mean_swap_s(self) -> float:
-        """How long a swap takes."""
+        """Mean seconds of a swap."""
         return sum(swap.ended - swap.began for swap in self.swaps) / len(self.swaps)
 
     @property

@@ -80,9 +80,9 @@ class AnnotationUsage:
         decisions: Pairs of neighbouring chunks that were decided on.
         extractions: Spans, each with one signature extracted.
         llm_calls: Requests that reached a language model, repeated ones too.
-        cache_hits: Decisions and extractions that were answered before.
+        cache_hits: Requests that were answered before.
         retries: Requests repeated because the answer could not be used.
-        fallbacks: Decisions and extractions that never got a usable answer.
+        fallbacks: Requests that never got a usable answer.
         prompt_tokens: Of the requests.
         cached_prompt_tokens: Those of them that the engine had in its prefix cache.
         output_tokens: Of the answers.

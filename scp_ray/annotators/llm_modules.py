@@ -59,13 +59,10 @@ def answer_keys(chunks: Sequence[str]) -> Iterator[bytes]:
         yield from decision_questions(*pair)
 
 
-def _key(kind: bytes, *texts: str) -> bytes:
-    digest = hashlib.sha256(kind)
-    for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.digest()[:_KEY_BYTES]
+def _key(kind: bytes, text: str) -> bytes:
+    data = text.encode("utf-8", "surrogatepass")
+    length = len(data).to_bytes(8, "big")
+    return hashlib.sha256(b"".join((kind, length, data))).digest()[:_KEY_BYTES]
 
 
 class CallLimit:
@@ -259,7 +256,7 @@ class LlmModules:
         return AnnotationUsage(**self._counts)
 
     async def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
-        """Ask whether ``next_chunk`` goes on.
+        """Ask what ``decision_requests`` asks; all answers must say that ``next_chunk`` goes on.
 
         Raises:
             GenerationError: If the model does not answer.

@@ -1,10 +1,11 @@
 """What CHOP's two modules ask a language model, and how its answers are read.
 
 The instructions are the versioned files of ``prompts/``; they come first and are the same bytes in
-every request, so that an engine's prefix cache holds them. A passage is quoted between tags that
-its own text cannot close; nor can it hold the marks by which models tell the turns of a chat
-apart, such as ``<|im_end|>`` or ``[/INST]``, which a tokenizer would take for real ones. Nothing
-of the fold's state is ever shown: that is what makes the order of the requests free.
+every request of a kind, so that an engine's prefix cache holds them. A passage is quoted between
+tags that its own text cannot close, a title is one line; neither can hold the marks by which
+models tell the turns of a chat apart, such as ``<|im_end|>`` or ``[/INST]``, which a tokenizer
+would take for real ones. Nothing of the fold's state is ever shown: that is what makes the order
+of the requests free.
 
 Source: CHOP, CNM-Extractor and Continuity Decision Module. The wording is our choice; the paper
 does not print its prompts.
@@ -13,6 +14,7 @@ does not print its prompts.
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
@@ -20,7 +22,7 @@ from typing import Any
 
 from scp_ray.chop.overlap import shared_characters
 from scp_ray.chop.parsing import MAX_FIELD_CHARACTERS, MAX_NOUNS
-from scp_ray.chop.title_lines import title_lines
+from scp_ray.chop.title_lines import new_titles
 from scp_ray.errors import AnnotationError
 from scp_ray.protocols import GenerationRequest
 
@@ -31,15 +33,14 @@ CONTINUES, CHANGES = "TRUE", "FALSE"
 """Answers to a continuity request."""
 
 _PRODUCT = "product"
-TITLE_CLASSES = (_PRODUCT, "app", "feature", "section")
+TITLE_CLASSES = ("feature", _PRODUCT, "app", "section")
 """Answers to a title request; a product's name ends what went before."""
 
-_GOES_ON = {CONTINUES: True, CHANGES: False}
-_GOES_ON |= {one: one != _PRODUCT for one in TITLE_CLASSES}
+_GOES_ON = {CONTINUES: True, CHANGES: False, **{one: one != _PRODUCT for one in TITLE_CLASSES}}
 _CONTINUITY_FILE, _TITLE_FILE = "continuity.1.txt", "title.1.txt"
 _EXTRACTION_FILE = "extraction.1.txt"
 _CUT = "\n[...]\n"
-_MARKS = re.compile(r"<(?!\s*[\d=])|\[(?=/?[A-Z_]+\]|\|)")  # not: < 5 mm
+_CHAT_MARKS = re.compile(r"<(?!\s*[\d=])|\[(?=/?[A-Z_]+\]|\|)")  # not: < 5 mm
 _HARMLESS = {"<": "‹", "[": "("}
 _DECISION_TOKENS = 4  # one where the engine holds to the choices
 _CNM_TOKENS = 160
@@ -66,8 +67,8 @@ CNM_SCHEMA: dict[str, Any] = {
 def prompt_revision() -> str:
     """Name the prompts; changes with the instructions, the frame of a passage and the schema.
 
-    How a passage is quoted and shortened, and which of its lines are titles, is not seen in it:
-    raise the number with that.
+    How a passage is quoted and shortened, which of its lines are titles and what is made of the
+    answers is not seen in it: raise the number with that.
     """
     asked = [continuity_request("a", "b"), title_request("a"), extraction_request("a")]
     frames = json.dumps([asdict(request) for request in asked], sort_keys=True)
@@ -75,15 +76,13 @@ def prompt_revision() -> str:
 
 
 def decision_requests(chunk: str, next_chunk: str) -> list[GenerationRequest]:
-    """Ask whether ``next_chunk`` goes on with the product of ``chunk``: only if all answers say so.
+    """Ask whether ``next_chunk`` goes on with the product of ``chunk``; see ``all_go_on``.
 
     Each line of ``next_chunk`` that may be a title, and that ``chunk`` does not show, is asked
     about by itself. Where there is none the pair is.
     """
-    known = set(title_lines(chunk, 0))
-    titles = title_lines(next_chunk, shared_characters(chunk, next_chunk))
-    asked = [title_request(title) for title in titles if title not in known]
-    return asked or [continuity_request(chunk, next_chunk)]
+    titles = new_titles(chunk, next_chunk, shared_characters(chunk, next_chunk))
+    return [title_request(title) for title in titles] or [continuity_request(chunk, next_chunk)]
 
 
 def title_request(title: str) -> GenerationRequest:
@@ -130,11 +129,16 @@ def parse_decision(text: str) -> bool:
             space or a full stop around.
     """
     said = text.strip().rstrip(".").casefold()
-    for word, goes_on in _GOES_ON.items():
-        if said == word.casefold():
-            return goes_on
-    message = f"a continuity decision is one of {', '.join(_GOES_ON)}, got {text[:60]!a}"
-    raise AnnotationError(message)
+    word = next((one for one in _GOES_ON if one.casefold() == said), None)
+    if word is None:
+        message = f"a continuity decision is one of {', '.join(_GOES_ON)}, got {text[:60]!a}"
+        raise AnnotationError(message)
+    return _GOES_ON[word]
+
+
+def all_go_on(answers: Iterable[str]) -> bool:
+    """Return the decision that usable answers to the requests of one pair come to."""
+    return all(map(parse_decision, answers))
 
 
 def quoted(tag: str, text: str) -> str:
@@ -143,7 +147,7 @@ def quoted(tag: str, text: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    return _MARKS.sub(lambda mark: _HARMLESS[mark[0]], text)
+    return _CHAT_MARKS.sub(lambda mark: _HARMLESS[mark[0]], text)
 
 
 @cache

@@ -1,31 +1,44 @@
-"""Lines of a passage that may be titles, from the text alone."""
+"""Lines that may be titles, from the text alone."""
 
-import re
-
-MAX_TITLES = 20
-_MAX_TITLE_CHARACTERS = 60
-_ENDS_A_SENTENCE = re.compile(r"[.:,;!?]$")
-_MARKS = re.compile(r"^[-#*=_|\s]+|[-#*=_|\s]+$")  # of Markdown headings and emphasis
+_MOST_CHARACTERS = 60  # of a title; headings of manuals are shorter, lines of a paragraph longer
+_HEADING_MARKS = "-#*=_| \t"  # of Markdown headings, emphasis and tables
+_SENTENCE_ENDS = (".", ":", ",", ";", "!", "?")
+_NEW_PARAGRAPH = "\n\n"
 
 
-def title_lines(passage: str, start: int) -> list[str]:
-    """Return the short whole lines that begin a paragraph and do not end like a sentence.
+def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
+    """Return the lines of ``next_chunk`` that may be titles and that ``chunk`` does not show.
+
+    A title is a short whole line that begins a paragraph and does not end like a sentence. Where
+    chunks share no text, what lay between them is not known, and a paragraph may begin there.
 
     Args:
-        passage: The text, cut anywhere; its last line counts only with its end.
-        start: Lines that end before this character are left out.
+        chunk: A chunk, cut anywhere.
+        next_chunk: The next one, cut anywhere.
+        num_shared: Characters that both hold.
 
     Returns:
-        At most ``MAX_TITLES`` distinct ones, in order, without the marks of a heading.
+        Distinct titles in order, without the marks of a heading.
     """
-    titles: dict[str, None] = {}
-    place, is_first_of_paragraph = 0, start == 0
-    for line in passage.splitlines(keepends=True):
-        place += len(line)
-        text = _MARKS.sub("", line)
-        is_title = 0 < len(text) <= _MAX_TITLE_CHARACTERS and not _ENDS_A_SENTENCE.search(text)
-        is_whole = line != line.rstrip("\r\n")
-        if place > start and is_first_of_paragraph and is_title and is_whole:
-            titles[text] = None
-        is_first_of_paragraph = not line.strip()
-    return list(titles)[:MAX_TITLES]
+    shown = chunk if num_shared else chunk + _NEW_PARAGRAPH
+    known: set[str] = set()
+    new: dict[str, None] = {}
+    end, follows_blank = 0, True
+    for line in (shown + next_chunk[num_shared:]).splitlines(keepends=True):
+        end += len(line)
+        title = _title(line) if follows_blank else None
+        follows_blank = not line.strip()
+        if title is None:
+            continue
+        if end <= len(shown):
+            known.add(title)
+        elif title not in known:
+            new[title] = None
+    return list(new)
+
+
+def _title(line: str) -> str | None:
+    is_whole = line.splitlines() != [line]
+    text = line.strip().strip(_HEADING_MARKS)
+    is_title = 0 < len(text) <= _MOST_CHARACTERS and not text.endswith(_SENTENCE_ENDS)
+    return text if is_title and is_whole else None

@@ -17,7 +17,7 @@ _MOST_CHARACTERS: Final = 40
 _DIGITS: Final = 12
 # Means of equal values differ in their last bits, and no two ticks would.
 _LEAST_SPAN: Final = 1e-9
-_SMALLEST_PLAIN: Final = 1e-5  # below, six decimals would show nothing of it
+_SMALLEST_PLAIN: Final = 1e-5  # below, six decimals show a digit at most
 
 
 class Axis(NamedTuple):

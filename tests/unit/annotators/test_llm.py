@@ -138,3 +138,5 @@ def test_a_key_names_both_texts_and_their_border() -> None:
     pairs = [("a", "bc"), ("ab", "c"), ("bc", "a")]
     keys = {key for pair in pairs for key in decision_questions(*pair)}
     assert len(keys) == 3
+    titles = [decision_questions(chunk, "\n\nLumo T2\n") for chunk in ("a", "b")]
+    assert titles[0].keys() == titles[1].keys()

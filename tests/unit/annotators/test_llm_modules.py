@@ -77,6 +77,21 @@ def test_one_title_that_names_a_product_ends_what_went_before() -> None:
     assert (one.usage.decisions, one.usage.llm_calls, one.usage.cache_hits) == (2, 3, 0)
 
 
+def test_a_title_without_a_usable_answer_hides_no_other() -> None:
+    one, _, _ = modules(lambda request: "product" if "K1" in request.content else "perhaps")
+    chunks = ["Dry the lid.", "\n\nContents\n\nOstra K1\n", "\n\nCare\n\nLid\n"]
+    assert not asyncio.run(one.decide_continuity(*chunks[:2]))
+    assert asyncio.run(one.decide_continuity(*chunks[1:]))
+    assert one.usage.fallbacks == 3
+
+
+def test_what_stops_one_title_stops_the_decision() -> None:
+    one, generator, _ = modules(lambda _request: "feature", max_calls=1)
+    with pytest.raises(CallLimitError, match="max-llm-calls"):
+        asyncio.run(one.decide_continuity("Dry it.", "\n\nContents\n\nCare\n"))
+    assert len(generator.requests) == 1
+
+
 def test_half_of_a_surrogate_pair_harms_no_other_answer() -> None:
     cache = StoredAnnotationCache(MemoryObjectStore(), "0" * 64)
     answers = Answers(ScriptedGenerator(lambda _request: "cut \ud83d"), cache, CallLimit(None))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scp_ray.chop import prompting
 from scp_ray.chop.parsing import parse_cnm
 from scp_ray.chop.prompting import (
     CNM_SCHEMA,
@@ -71,7 +72,7 @@ def test_decisions_are_read(text: str, continues: bool) -> None:
 @pytest.mark.parametrize("text", ["", "yes", "TRUE or FALSE", "TRUEFALSE", "The answer is TRUE"])
 def test_anything_else_is_no_decision(text: str) -> None:
     with pytest.raises(
-        AnnotationError, match="one of TRUE, FALSE, product, app, feature, section, got"
+        AnnotationError, match="one of TRUE, FALSE, feature, product, app, section, got"
     ):
         parse_decision(text)
 
@@ -108,16 +109,27 @@ def test_titles_that_only_the_second_passage_shows_are_asked_about_one_by_one() 
     assert {request.choices for request in asked} == {TITLE_CLASSES}
 
 
-def test_without_titles_the_passages_are_shown_whole() -> None:
+def test_without_titles_the_pair_is_asked_about() -> None:
     pair = "Press the lever.", "the lever. Wait."
     assert decision_requests(*pair) == [continuity_request(*pair)]
 
 
 @given(st.text(st.sampled_from("<|im_end> [/INST]\n#a"), max_size=60))
 def test_a_title_holds_no_mark_of_a_chat(text: str) -> None:
-    for request in decision_requests("", f"\n\n{text}<|im_end|>\n\n[/INST]\n\n"):
+    requests = decision_requests("", f"\n\n{text}<|im_end|>\n\n[/INST]\n\n")
+    assert TITLE_CLASSES in {request.choices for request in requests}
+    for request in requests:
         assert not re.search(r"<[|]|\[/?INST\]", request.content)
 
 
-def test_prompts_have_a_revision() -> None:
-    assert prompt_revision().startswith("prompts-")
+@pytest.mark.parametrize("name", ["continuity.1.txt", "title.1.txt", "extraction.1.txt"])
+def test_other_instructions_are_another_revision(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, read = prompt_revision(), prompting._instructions
+    prompt_revision.cache_clear()
+    monkeypatch.setattr(
+        prompting, "_instructions", lambda file: read(file) + " Be brief." * (file == name)
+    )
+    assert prompt_revision() != before
+    prompt_revision.cache_clear()

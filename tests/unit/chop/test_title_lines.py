@@ -1,8 +1,11 @@
-"""Lines of a passage that may be titles."""
+"""Lines that may be titles."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scp_ray.chop.title_lines import MAX_TITLES, title_lines
+from scp_ray.chop.overlap import shared_characters
+from scp_ray.chop.title_lines import new_titles
 
 PASSAGE = """the bag.
 Empty it.
@@ -17,33 +20,56 @@ This line ends like a sentence.
 
 **Night light**
 """
+TITLES = ["Velaris BX-40", "Overview", "Night light"]
+
+
+def titles_after(chunk: str, next_chunk: str) -> list[str]:
+    return new_titles(chunk, next_chunk, shared_characters(chunk, next_chunk))
 
 
 def test_short_lines_that_begin_a_paragraph_are_titles() -> None:
-    assert title_lines(PASSAGE, 5) == ["Velaris BX-40", "Overview", "Night light"]
+    assert new_titles("Remove ", PASSAGE, 0) == TITLES
 
 
-def test_titles_of_the_shared_text_are_left_out_but_one_that_it_cuts() -> None:
-    inside, behind = PASSAGE.index("BX-40"), PASSAGE.index("## Overview")
-    assert title_lines(PASSAGE, inside)[0] == "Velaris BX-40"
-    assert title_lines(PASSAGE, behind) == ["Overview", "Night light"]
+def test_titles_that_the_first_chunk_shows_are_not_new() -> None:
+    middle = PASSAGE.index("## Overview")
+    assert titles_after(PASSAGE[:middle], PASSAGE[10:]) == TITLES[1:]
+    assert titles_after(PASSAGE, PASSAGE[10:]) == []
+    assert titles_after("Overview\n\nThe lid.", PASSAGE) == [TITLES[0], TITLES[2]]
 
 
-def test_the_last_line_counts_with_its_end_only() -> None:
-    assert title_lines("Lumo T2", 0) == []
-    assert title_lines("Lumo T2\n", 0) == ["Lumo T2"]
+@given(
+    cut=st.integers(1, len(PASSAGE) - 1),
+    num_shared=st.integers(0, 30),
+    end=st.sampled_from(["\n", "\r\n", "\x0c", "\u2028"]),
+)
+def test_every_title_is_asked_about_once_wherever_the_text_is_cut(
+    cut: int, num_shared: int, end: str
+) -> None:
+    """But for one that a cut without overlap goes through, which neither chunk shows."""
+    text = PASSAGE.replace("\n", end)
+    cut = min(cut, len(text) - 1)
+    start = max(0, cut - num_shared)
+    chunks = ["", text[:cut], text[start:]]
+    shared = [0, cut - start]
+    found = new_titles(*chunks[:2], shared[0]) + new_titles(*chunks[1:], shared[1])
+    cut_through = {
+        title
+        for title in TITLES
+        if start == cut and text.index(title) < cut <= text.index(title) + len(title)
+    }
+    assert set(TITLES) - cut_through <= set(found)
+    assert len(found) == len(set(found))
 
 
-@pytest.mark.parametrize(("start", "titles"), [(0, ["Lumo T2"]), (1, ["Lumo T2"]), (8, [])])
-def test_the_first_line_counts_where_nothing_is_shared(start: int, titles: list[str]) -> None:
-    assert title_lines("Lumo T2\nPut bread in.", start) == (titles if start == 0 else [])
+def test_a_title_at_the_end_of_a_chunk_counts_with_its_end() -> None:
+    assert new_titles("Wait.\n\nLumo T2", "Lumo T2\n\nPut bread in.", 7) == ["Lumo T2"]
+    assert new_titles("Wait.\n\nLumo T2", "Put bread in.", 0) == []
+    assert new_titles("", "Lumo T2", 0) == []
 
 
-def test_long_lines_and_lines_of_marks_are_no_titles() -> None:
-    assert title_lines("\n\n" + "long " * 20 + "\n\n---\n\n***\n\n| | |\n", 0) == []
-
-
-def test_no_more_than_some_are_shown() -> None:
-    text = "".join(f"\nTitle {number}\n" for number in range(100))
-    assert title_lines(text + text, 0) == title_lines(text, 0)
-    assert title_lines(text, 0) == [f"Title {number}" for number in range(MAX_TITLES)]
+@pytest.mark.parametrize(
+    "line", ["long " * 20, "---", "***", "| | |", "Press it.", "Note:", "Why?"]
+)
+def test_long_lines_sentences_and_lines_of_marks_are_no_titles(line: str) -> None:
+    assert new_titles("Wait.", f"\n\n{line}\n\n", 0) == []
