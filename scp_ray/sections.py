@@ -100,7 +100,7 @@ class LlmConfig(Section):
         model: Its name, or the folder of a model for ``vllm``.
         revision: Its revision; change it when another model goes by the same name.
         lookahead: Continuity decisions of a document that wait at once; one asks about each title
-            of its chunk, or about the pair.
+            of its chunk, in turn, or about the pair.
         piece_chunks: A document of more chunks is cut into pieces of that many, which all engines
             share.
         max_calls: Most calls of a run, shared evenly between its annotators; None = any number. An

@@ -11,14 +11,13 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from itertools import pairwise, starmap
+from itertools import pairwise
 from typing import TypeVar
 
 from scp_ray.annotators.heuristic import chunk_signature
 from scp_ray.chop.grounding import grounded
 from scp_ray.chop.parsing import parse_cnm
 from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
-from scp_ray.chop.together import all_together
 from scp_ray.errors import (
     AnnotationError,
     CallLimitError,
@@ -258,12 +257,14 @@ class LlmModules:
     async def decide_continuity(self, chunk: str, next_chunk: str) -> bool:
         """Ask what ``decision_requests`` asks; all answers must say that ``next_chunk`` goes on.
 
+        One after the other, so that a document has no more requests waiting than decisions.
+
         Raises:
             GenerationError: If the model does not answer.
         """
         self._counts["decisions"] += 1
         questions = decision_questions(chunk, next_chunk)
-        return all(await all_together(starmap(self._goes_on, questions.items())))
+        return all([await self._goes_on(*question) for question in questions.items()])
 
     async def _goes_on(self, key: bytes, request: GenerationRequest) -> bool:
         answer = await self._answers.answer(key, request, parse_decision, self._counts)

@@ -1,16 +1,23 @@
 """Lines that may be titles, from the text alone."""
 
+import unicodedata
+
 _MOST_CHARACTERS = 60  # of a title; headings of manuals are shorter, lines of a paragraph longer
-_HEADING_MARKS = "-#*=_| \t"  # of Markdown headings, emphasis and tables
-_SENTENCE_ENDS = (".", ":", ",", ";", "!", "?")
+_LEAST_CHARACTERS = 2  # letters and digits of a title: page numbers and bullets have none
+_HEADING_MARKS = "-#*=_| \t"  # of Markdown headings and emphasis
+_NO_TITLES = ("|", "`", "<", "- ", "* ", "+ ", "•")  # tables, code, comments, lists
+_MARKED = ("#", "*", "_")  # says by itself that it is no part of a paragraph
+_CLOSING = "\"'”’»)]"
+_SENTENCE_ENDS = tuple(".:,;!?…。！？：；，、؟،؛۔।")
 _NEW_PARAGRAPH = "\n\n"
 
 
 def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
     """Return the lines of ``next_chunk`` that may be titles and that ``chunk`` does not show.
 
-    A title is a short whole line that begins a paragraph and does not end like a sentence. Where
-    chunks share no text, what lay between them is not known, and a paragraph may begin there.
+    A title is a short whole line that begins a paragraph, does not end like a sentence and does
+    not go on in the next line. Where chunks share no text, what lay between them is not known, and
+    a paragraph may begin there.
 
     Args:
         chunk: A chunk, cut anywhere.
@@ -18,27 +25,40 @@ def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
         num_shared: Characters that both hold.
 
     Returns:
-        Distinct titles in order, without the marks of a heading.
+        Titles in order, without the marks of a heading; of those that differ in case the first.
     """
     shown = chunk if num_shared else chunk + _NEW_PARAGRAPH
+    lines = (shown + next_chunk[num_shared:]).splitlines(keepends=True)
     known: set[str] = set()
-    new: dict[str, None] = {}
+    new: dict[str, str] = {}
     end, follows_blank = 0, True
-    for line in (shown + next_chunk[num_shared:]).splitlines(keepends=True):
+    for line, next_line in zip(lines, [*lines[1:], ""], strict=True):
         end += len(line)
-        title = _title(line) if follows_blank else None
-        follows_blank = not line.strip()
+        title = _title(line, next_line) if follows_blank else None
+        follows_blank = not _visible(line)
         if title is None:
             continue
         if end <= len(shown):
-            known.add(title)
-        elif title not in known:
-            new[title] = None
-    return list(new)
+            known.add(title.casefold())
+        elif title.casefold() not in known:
+            new.setdefault(title.casefold(), title)
+    return list(new.values())
 
 
-def _title(line: str) -> str | None:
-    is_whole = line.splitlines() != [line]
-    text = line.strip().strip(_HEADING_MARKS)
-    is_title = 0 < len(text) <= _MOST_CHARACTERS and not text.endswith(_SENTENCE_ENDS)
-    return text if is_title and is_whole else None
+def _title(line: str, next_line: str) -> str | None:
+    if line.splitlines() == [line]:  # its end is not seen
+        return None
+    raw = _visible(line)
+    if raw.startswith(_NO_TITLES) or (next_line[:1].islower() and not raw.startswith(_MARKED)):
+        return None
+    text = " ".join(raw.strip(_HEADING_MARKS).split())
+    is_name = sum(map(str.isalnum, text)) >= _LEAST_CHARACTERS and any(map(str.isalpha, text))
+    is_sentence = text.rstrip(_CLOSING).endswith(_SENTENCE_ENDS)
+    return text if is_name and not is_sentence and len(text) <= _MOST_CHARACTERS else None
+
+
+def _visible(line: str) -> str:
+    """Return a line without white space around and characters that are not seen."""
+    if line.isascii():
+        return line.strip()
+    return "".join(one for one in line if unicodedata.category(one) != "Cf").strip()

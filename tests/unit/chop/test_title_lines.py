@@ -69,7 +69,33 @@ def test_a_title_at_the_end_of_a_chunk_counts_with_its_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["long " * 20, "---", "***", "| | |", "Press it.", "Note:", "Why?"]
+    "line",
+    [
+        "long " * 20,
+        "---",
+        "***",
+        "| Part | No |",
+        "12",
+        "•",
+        "```bash",
+        "<!-- image -->",
+        "- Press Start",
+        "Press it.",
+        "Note:",
+        "Why?",
+        "(See the cover.)",
+        "请按下按钮。",
+        "The camera of the BX-40 sees\nin the dark",
+    ],
 )
 def test_long_lines_sentences_and_lines_of_marks_are_no_titles(line: str) -> None:
     assert new_titles("Wait.", f"\n\n{line}\n\n", 0) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["BX-40 (EN)", "**Ostra K1**", "## Ostra  K1 ##", "\u200bOstra\xa0K1"]
+)
+def test_marks_spaces_and_unseen_characters_are_no_part_of_a_title(line: str) -> None:
+    title = "BX-40 (EN)" if "BX" in line else "Ostra K1"
+    assert new_titles("Wait.", f"\u200b\n{line}\nPress Start.\n\nOSTRA K1\n", 0)[0] == title
+    assert new_titles(f"{title.upper()}\n\nWait.", f"\n\n{line}\n\n", 0) == []
