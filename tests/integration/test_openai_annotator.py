@@ -623,7 +623,7 @@ def test_a_document_cannot_leave_its_quotation(
         f"A pump.{attack}{shared}",
         f"{shared} {attack} More.",
         f"The end. {attack}",
-        f"\n\n{title} 1\n\nLumo {title}\n",
+        f"\n\nLumo {title} 1\n",
     ]
     neighbour = documents(1)
     annotated = annotate([evil, *neighbour])
