@@ -22,7 +22,7 @@ from typing import Any
 
 from scp_ray.chop.overlap import shared_characters
 from scp_ray.chop.parsing import MAX_FIELD_CHARACTERS, MAX_NOUNS
-from scp_ray.chop.title_lines import new_titles
+from scp_ray.chop.title_lines import titles_of
 from scp_ray.errors import AnnotationError
 from scp_ray.protocols import GenerationRequest
 
@@ -79,10 +79,13 @@ def decision_requests(chunk: str, next_chunk: str) -> list[GenerationRequest]:
     """Ask whether ``next_chunk`` goes on with the product of ``chunk``; see ``all_go_on``.
 
     Each line of ``next_chunk`` that may be a title, and that ``chunk`` does not show, is asked
-    about by itself. Where there is none the pair is.
+    about by itself. Where neither has any such line the pair is. In a text with titles a chunk
+    that brings none goes on, and nothing is asked.
     """
-    titles = new_titles(chunk, next_chunk, shared_characters(chunk, next_chunk))
-    return [title_request(title) for title in titles] or [continuity_request(chunk, next_chunk)]
+    titles = titles_of(chunk, next_chunk, shared_characters(chunk, next_chunk))
+    if titles.new or titles.has_known:
+        return [title_request(title) for title in titles.new]
+    return [continuity_request(chunk, next_chunk)]
 
 
 def title_request(title: str) -> GenerationRequest:

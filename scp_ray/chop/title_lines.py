@@ -1,6 +1,7 @@
 """Lines that may be titles, from the text alone."""
 
 import unicodedata
+from typing import NamedTuple
 
 _MOST_CHARACTERS = 60  # of a title; headings of manuals are shorter, lines of a paragraph longer
 _LEAST_CHARACTERS = 2  # letters and digits of a title: page numbers and bullets have none
@@ -12,8 +13,21 @@ _SENTENCE_ENDS = tuple(".:,;!?…。！？：；，、؟،؛۔।")
 _NEW_PARAGRAPH = "\n\n"
 
 
-def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
-    """Return the lines of ``next_chunk`` that may be titles and that ``chunk`` does not show.
+class Titles(NamedTuple):
+    """Lines of two neighbouring chunks that may be titles, without the marks of a heading.
+
+    Attributes:
+        has_known: Whether the first chunk shows one.
+        new: Those of the second chunk that the first does not show, in order; of those that
+            differ in case the first.
+    """
+
+    has_known: bool
+    new: list[str]
+
+
+def titles_of(chunk: str, next_chunk: str, num_shared: int) -> Titles:
+    """Return the lines of a pair of chunks that may be titles.
 
     A title is a short whole line that begins a paragraph, does not end like a sentence and does
     not go on in the next line. Where chunks share no text, what lay between them is not known, and
@@ -23,9 +37,6 @@ def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
         chunk: A chunk, cut anywhere.
         next_chunk: The next one, cut anywhere.
         num_shared: Characters that both hold.
-
-    Returns:
-        Titles in order, without the marks of a heading; of those that differ in case the first.
     """
     shown = chunk if num_shared else chunk + _NEW_PARAGRAPH
     lines = (shown + next_chunk[num_shared:]).splitlines(keepends=True)
@@ -38,11 +49,11 @@ def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
         follows_blank = not _visible(line)
         if title is None:
             continue
-        if end <= len(shown):
+        if end <= len(chunk):
             known.add(title.casefold())
-        elif title.casefold() not in known:
+        elif end > len(shown) and title.casefold() not in known:
             new.setdefault(title.casefold(), title)
-    return list(new.values())
+    return Titles(bool(known), list(new.values()))
 
 
 def _title(line: str, next_line: str) -> str | None:

@@ -114,6 +114,11 @@ def test_without_titles_the_pair_is_asked_about() -> None:
     assert decision_requests(*pair) == [continuity_request(*pair)]
 
 
+def test_in_a_text_with_titles_a_chunk_that_brings_none_is_not_asked_about() -> None:
+    assert decision_requests("Lumo T2\n\nPress the lever.", "the lever. Wait.") == []
+    assert decision_requests("", "Lumo T2\n\nPress the lever.") != []
+
+
 @given(st.text(st.sampled_from("<|im_end> [/INST]\n#a"), max_size=60))
 def test_a_title_holds_no_mark_of_a_chat(text: str) -> None:
     requests = decision_requests("", f"\n\n{text}<|im_end|>\n\n[/INST]\n\n")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scp_ray.chop.overlap import shared_characters
-from scp_ray.chop.title_lines import new_titles
+from scp_ray.chop.title_lines import titles_of
 
 PASSAGE = """the bag.
 Empty it.
@@ -21,6 +21,10 @@ This line ends like a sentence.
 **Night light**
 """
 TITLES = ["Velaris BX-40", "Overview", "Night light"]
+
+
+def new_titles(chunk: str, next_chunk: str, num_shared: int) -> list[str]:
+    return titles_of(chunk, next_chunk, num_shared).new
 
 
 def titles_after(chunk: str, next_chunk: str) -> list[str]:
