@@ -11,13 +11,20 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
 from scp_ray.annotators.heuristic import chunk_signature
 from scp_ray.chop.grounding import grounded
 from scp_ray.chop.parsing import parse_cnm
-from scp_ray.chop.prompting import decision_requests, extraction_request, parse_decision
+from scp_ray.chop.prompting import (
+    decision_requests,
+    extraction_request,
+    may_be_product,
+    parse_decision,
+    title_request,
+)
 from scp_ray.errors import (
     AnnotationError,
     CallLimitError,
@@ -40,10 +47,16 @@ _DECISION, _EXTRACTION = b"continuity", b"extraction"
 
 def decision_questions(chunk: str, next_chunk: str) -> dict[bytes, GenerationRequest]:
     """Return what a continuity decision asks, by the cache key of each answer, 16 bytes."""
-    return {
-        _key(_DECISION, request.content): request
-        for request in decision_requests(chunk, next_chunk)
-    }
+    return dict(map(_question, decision_requests(chunk, next_chunk)))
+
+
+def name_question(name: str) -> tuple[bytes, GenerationRequest]:
+    """Return what is asked of the model that a signature names, and the key of the answer."""
+    return _question(title_request(name))
+
+
+def _question(request: GenerationRequest) -> tuple[bytes, GenerationRequest]:
+    return _key(_DECISION, request.content), request
 
 
 def extraction_key(chunk: str) -> bytes:
@@ -271,7 +284,7 @@ class LlmModules:
         return True if answer is None else answer
 
     async def extract_cnm(self, chunk: str) -> Cnm:
-        """Ask for the signature of a chunk.
+        """Ask for the signature of a chunk, and whether its model is the name of a product.
 
         Raises:
             GenerationError: If the model does not answer.
@@ -279,4 +292,14 @@ class LlmModules:
         self._counts["extractions"] += 1
         key, request = extraction_key(chunk), extraction_request(chunk)
         answer = await self._answers.answer(key, request, parse_cnm, self._counts)
-        return chunk_signature(chunk) if answer is None else grounded(answer, chunk)
+        if answer is None:
+            return chunk_signature(chunk)
+        cnm = grounded(answer, chunk)
+        if cnm.model is None or await self._may_be_product(cnm.model):
+            return cnm
+        return replace(cnm, model=None)
+
+    async def _may_be_product(self, name: str) -> bool:
+        key, request = name_question(name)
+        answer = await self._answers.answer(key, request, may_be_product, self._counts)
+        return True if answer is None else answer

@@ -33,10 +33,11 @@ CONTINUES, CHANGES = "TRUE", "FALSE"
 """Answers to a continuity request."""
 
 _PRODUCT = "product"
-TITLE_CLASSES = ("feature", _PRODUCT, "app", "section")
+TITLE_CLASSES = ("feature", _PRODUCT, "app", "section", "company")
 """Answers to a title request; a product's name ends what went before."""
 
-_GOES_ON = {CONTINUES: True, CHANGES: False, **{one: one != _PRODUCT for one in TITLE_CLASSES}}
+_OTHER_CLASSES = {one for one in TITLE_CLASSES if one != _PRODUCT}
+_GOES_ON = {CONTINUES: True, CHANGES: False, _PRODUCT: False} | dict.fromkeys(_OTHER_CLASSES, True)
 _CONTINUITY_FILE, _TITLE_FILE = "continuity.1.txt", "title.1.txt"
 _EXTRACTION_FILE = "extraction.1.txt"
 _CUT = "\n[...]\n"
@@ -124,6 +125,16 @@ def extraction_request(chunk: str) -> GenerationRequest:
     return GenerationRequest(instructions, content, _CNM_TOKENS, json_schema=CNM_SCHEMA)
 
 
+def may_be_product(text: str) -> bool:
+    """Read the answer to a title request about the model of a signature.
+
+    Raises:
+        AnnotationError: As ``parse_decision``.
+    """
+    parse_decision(text)
+    return _word(text) not in _OTHER_CLASSES
+
+
 def parse_decision(text: str) -> bool:
     """Read the answer to a continuity request or a title request: whether the subject goes on.
 
@@ -131,12 +142,16 @@ def parse_decision(text: str) -> bool:
         AnnotationError: If it is none of the words that are asked for, in any case, with white
             space or a full stop around.
     """
-    said = text.strip().rstrip(".").casefold()
-    word = next((one for one in _GOES_ON if one.casefold() == said), None)
-    if word is None:
+    word = _word(text)
+    if word not in _GOES_ON:
         message = f"a continuity decision is one of {', '.join(_GOES_ON)}, got {text[:60]!a}"
         raise AnnotationError(message)
     return _GOES_ON[word]
+
+
+def _word(text: str) -> str:
+    word = text.strip().rstrip(".")
+    return word.lower() if word.lower() in TITLE_CLASSES else word.upper()
 
 
 def all_go_on(answers: Iterable[str]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from scp_ray.annotators.heuristic import HeuristicAnnotator
-from scp_ray.annotators.llm_modules import decision_questions, extraction_key
+from scp_ray.annotators.llm_modules import decision_questions, extraction_key, name_question
 from scp_ray.chop.prompting import extraction_request
 from scp_ray.protocols import AnnotationCache, GenerationRequest
 
@@ -42,8 +42,8 @@ class LlmCost:
 def llm_cost(documents: Iterable[Sequence[str]], cache: AnnotationCache) -> LlmCost:
     """Count the requests for the chunks of documents; each distinct one once.
 
-    Where spans begin is known only when the model has decided; the heuristic annotator's spans
-    stand in for them.
+    Where spans begin, and what they name, is known only when the model has answered; those of the
+    heuristic annotator stand in for them.
     """
     heuristic = HeuristicAnnotator(document_fallback=False)
     requests: dict[bytes, GenerationRequest] = {}
@@ -53,6 +53,7 @@ def llm_cost(documents: Iterable[Sequence[str]], cache: AnnotationCache) -> LlmC
         for chunk, annotation in zip(chunks, heuristic.annotate(chunks), strict=True):
             if annotation.starts_span:
                 requests[extraction_key(chunk)] = extraction_request(chunk)
+                requests |= [name_question(annotation.cnm.model)] if annotation.cnm.model else []
     asked = [request for key, request in requests.items() if cache.get(key) is None]
     characters = sum(len(request.instructions) + len(request.content) for request in asked)
     return LlmCost(

@@ -52,7 +52,7 @@ def test_documents_are_in_flight_together_and_each_is_folded_in_order() -> None:
     made.close()
     assert [one.usage.extractions for one in documents] == [1, 2, 4]
     assert generator.max_waiting > 4  # of one document
-    assert len(generator.requests) == sum(19 + spans for spans in (1, 2, 4))
+    assert len(generator.requests) == sum(19 + spans + 1 for spans in (1, 2, 4))  # and a name
     starts = [
         [at for at, one in enumerate(doc.annotations) if one.starts_span] for doc in documents
     ]
@@ -105,7 +105,7 @@ def test_what_ends_the_run_keeps_the_answers_that_came_before(kind: type[Excepti
     again = annotator(generator, store)
     again.annotate(DOCUMENTS)
     again.close()
-    assert len(generator.requests) == sum(19 + spans for spans in (1, 2, 4)) - 10
+    assert len(generator.requests) == sum(19 + spans + 1 for spans in (1, 2, 4)) - 10
 
 
 def test_the_limit_of_calls_is_for_all_documents_together() -> None:
