@@ -300,7 +300,8 @@ def distinct_calls(every: Sequence[Sequence[str]]) -> int:
     }
     starts = [chunks[0] for chunks in every]
     starts += [chunk for chunks in every for chunk in chunks[1:] if "NEW:" in chunk]
-    return len(decisions) + len({extraction_key(chunk) for chunk in starts})
+    names = {name for chunk in starts for name in re.findall(r"NEW: (\w+)", chunk)}
+    return len(decisions) + len({extraction_key(chunk) for chunk in starts}) + len(names)
 
 
 def total(annotated: Sequence[AnnotatedDocument]) -> Counter[str]:
@@ -434,7 +435,7 @@ def test_what_fell_back_is_asked_anew_by_the_next_run(annotate: Annotate, script
     script.fault = lambda _seen, _before: None
     script.seen.clear()
     assert outcome(annotate(every, store=store)) == expected(every)
-    assert len(script.seen) == 2
+    assert len(script.seen) == 3  # two signatures, and the name in one
 
 
 def test_one_document_that_always_fails_harms_no_other(annotate: Annotate, script: Script) -> None:

@@ -55,13 +55,20 @@ def test_answers_are_read_and_counted() -> None:
     assert extract(one) == Cnm("kettle", ("kettle lid",), "Ostra K1")
     assert not asyncio.run(one.decide_continuity("a", "b"))
     usage = one.usage
-    assert (usage.decisions, usage.extractions, usage.llm_calls, usage.retries) == (1, 1, 2, 0)
+    assert (usage.decisions, usage.extractions, usage.llm_calls, usage.retries) == (1, 1, 3, 0)
     assert usage.prompt_tokens > usage.output_tokens > 0
 
 
 def test_a_model_that_the_chunk_does_not_name_counts_as_absent() -> None:
     one, _, _ = modules(good)
     assert extract(one, "The lid closes.") == Cnm("kettle", ("kettle lid",), None)
+
+
+@pytest.mark.parametrize("said", ["app", "Feature", "section.", "company"])
+def test_a_model_that_is_no_product_counts_as_absent(said: str) -> None:
+    one, generator, _ = modules(lambda request: said if request.choices else KETTLE)
+    assert extract(one) == Cnm("kettle", ("kettle lid",), None)
+    assert [request.content for request in generator.requests][1:] == ["Ostra K1 ->"]
 
 
 def test_one_title_that_names_a_product_ends_what_went_before() -> None:
@@ -115,10 +122,10 @@ def test_the_same_question_is_paid_once_also_when_two_ask_at_once() -> None:
 
 
 def test_bad_answers_are_asked_for_again() -> None:
-    said = iter(["no JSON", '{"category": 7}', KETTLE])
+    said = iter(["no JSON", '{"category": 7}', KETTLE, "product"])
     one, _, _ = modules(lambda _request: next(said))
     assert extract(one).model == "Ostra K1"
-    assert (one.usage.llm_calls, one.usage.retries, one.usage.fallbacks) == (3, 2, 0)
+    assert (one.usage.llm_calls, one.usage.retries, one.usage.fallbacks) == (4, 2, 0)
 
 
 def test_without_a_usable_answer_a_decision_goes_on_and_a_signature_is_the_heuristic_one() -> None:
@@ -141,7 +148,7 @@ def test_a_cached_answer_that_is_none_any_more_is_asked_for_again() -> None:
     assert extract(one).model == "Ostra K1"
     cache.flush()
     assert extract(one).model == "Ostra K1"
-    assert len(generator.requests) == 1
+    assert len(generator.requests) == 2  # the signature and its name
 
 
 def test_a_refused_request_falls_back_at_once() -> None:

@@ -44,7 +44,7 @@ def model() -> AskedModel:
 
 def test_pairs_are_decided_on_their_own(model: AskedModel) -> None:
     assert model.decisions(TEXT, [1, 2]) == {1: False, 2: True}
-    assert model.usage.llm_calls == 3
+    assert model.usage.llm_calls == 4  # two pairs, a signature and its name
 
 
 def test_a_document_gives_decisions_and_the_signatures_of_its_spans(model: AskedModel) -> None:
@@ -52,7 +52,7 @@ def test_a_document_gives_decisions_and_the_signatures_of_its_spans(model: Asked
     assert decisions == [True, False, True]
     assert cnms == {0: Cnm(), 2: Cnm(model="T2")}
     before = model.usage.llm_calls
-    assert before == 5
+    assert before == 6
     model.signatures(TEXT)
     assert model.usage.llm_calls == before
 
