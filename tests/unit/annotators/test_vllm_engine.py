@@ -3,6 +3,7 @@
 import pytest
 
 from scp_ray.annotators.vllm_engine import complete_choice, needed_tokens
+from scp_ray.chop.prompting import TITLE_CLASSES
 from scp_ray.protocols import GenerationRequest
 
 
@@ -10,6 +11,7 @@ from scp_ray.protocols import GenerationRequest
     ("choices", "needed"),
     [
         (("TRUE", "FALSE"), 1),
+        (TITLE_CLASSES, 1),
         (("TRUE", "TRY"), 9),
         (("TRUE",), 1),
         ((), 9),
