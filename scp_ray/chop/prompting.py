@@ -36,7 +36,7 @@ _PRODUCT = "product"
 TITLE_CLASSES = ("feature", _PRODUCT, "app", "section", "company")
 """Answers to a title request; a product's name ends what went before."""
 
-_OTHER_CLASSES = {one for one in TITLE_CLASSES if one != _PRODUCT}
+_OTHER_CLASSES = tuple(one for one in TITLE_CLASSES if one != _PRODUCT)
 _GOES_ON = {CONTINUES: True, CHANGES: False, _PRODUCT: False} | dict.fromkeys(_OTHER_CLASSES, True)
 _CONTINUITY_FILE, _TITLE_FILE = "continuity.1.txt", "title.1.txt"
 _EXTRACTION_FILE = "extraction.1.txt"
