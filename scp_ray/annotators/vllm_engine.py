@@ -70,7 +70,10 @@ class VllmGenerator:
             async with self._free, asyncio.timeout(self._timeout_s):
                 output = await self._finished(prompt, request)
         except TimeoutError as error:
-            message = f"the engine did not answer within llm.timeout_s ({self._timeout_s:g} s)"
+            message = (
+                f"the engine did not answer within llm.timeout_s ({self._timeout_s:g} s); "
+                "a slow one needs more, or a smaller vllm.max_num_seqs"
+            )
             raise GenerationError(message) from error
         except VLLMClientError as error:
             message = f"the engine refused a request: {error}"
