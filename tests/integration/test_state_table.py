@@ -257,7 +257,7 @@ class Project:
             decisions = prompting.decision_requests(before, after)
             yield from decisions
             answers = [answer(self.settings.llm.model, one) for one in decisions]
-            if prompting.CHANGES in answers:
+            if not prompting.all_go_on(answers):
                 yield prompting.extraction_request(after)
 
 

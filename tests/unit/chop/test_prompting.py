@@ -131,10 +131,9 @@ def test_a_title_holds_no_mark_of_a_chat(text: str) -> None:
 def test_other_instructions_are_another_revision(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before, read = prompt_revision(), prompting._instructions
-    prompt_revision.cache_clear()
+    revision, read = prompt_revision.__wrapped__, prompting._instructions  # not the cached one
+    before = revision()
     monkeypatch.setattr(
         prompting, "_instructions", lambda file: read(file) + " Be brief." * (file == name)
     )
-    assert prompt_revision() != before
-    prompt_revision.cache_clear()
+    assert revision() != before
