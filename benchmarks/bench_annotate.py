@@ -4,7 +4,9 @@
 is given the same prompts all at once, and against one request at a time. ``skew``: a corpus of
 which one document holds half against the same text in even documents, on that engine, and with
 many more documents on engines that are scripted. Writes ``results/bench_annotate.json`` and
-``results/bench_skew.json``.
+``results/bench_skew.json``. The engine has all cores, which it shares with all else in the
+pipeline. With ``--engine-cores`` it has cores of its own, as it would have a GPU:
+``results/bench_annotate_own_cores.json``.
 """
 
 import argparse
@@ -26,7 +28,7 @@ from benchmarks.memory_job import write_documents
 from benchmarks.scripted_engine import ServiceModel
 from benchmarks.skewed_corpus import measure_scripted
 from scp_ray.chop.prompting import continuity_request
-from scp_ray.config import Settings, load_settings
+from scp_ray.config import Settings, load_settings, set_engine_environment
 from scp_ray.corpus.chunker import chunk_spans
 from scp_ray.embedding.factory import load_tokenizer
 from scp_ray.pipeline.ray_executor import connect
@@ -41,6 +43,8 @@ _TIMEOUT_S = 3600  # all requests wait at once, so the last one waits long
 def main() -> None:
     """Run the parts that the arguments ask for, and write the figures."""
     args = _parser().parse_args()
+    all_cores = f"0-{(os.cpu_count() or 1) - 1}"
+    set_engine_environment({"VLLM_CPU_OMP_THREADS_BIND": args.engine_cores or all_cores})
     with tempfile.TemporaryDirectory() as folder:
         corpora = _write_corpora(Path(folder), args.documents)
         settings = _settings()
@@ -57,7 +61,9 @@ def main() -> None:
             environment["versions"]["vllm"] = _vllm_version()
             settings = settings.with_values("llm", model=str(model))
             figures = _measure_engine(Path(folder), corpora, settings, args.repeat)
-            _write("bench_annotate", Result(environment, tree, figures))
+            tree["engine_cores"] = args.engine_cores or all_cores
+            name = "bench_annotate_own_cores" if args.engine_cores else "bench_annotate"
+            _write(name, Result(environment, tree, figures))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar=("DOCUMENTS", "CHUNKS"),
         help="size of the corpus for scripted engines",
     )
+    parser.add_argument("--engine-cores", metavar="LIST", help="the engine's cores, like 0 or 0-3")
     parser.add_argument("--only", choices=["engine", "scripted"], help="run one of the two")
     return parser
 

@@ -108,6 +108,21 @@ NO_USAGE = AnnotationUsage()
 
 
 @dataclass(frozen=True, slots=True)
+class ActivePeriod:
+    """When a language model was asked about a document.
+
+    Attributes:
+        engine: Names the process that asked: ``<host>:<process id>``.
+        began: Seconds of Unix time.
+        ended: Seconds of Unix time.
+    """
+
+    engine: str
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
 class AnnotatedDocument:
     """One document's annotations, or why there are none.
 
@@ -115,11 +130,13 @@ class AnnotatedDocument:
         annotations: One a chunk, in chunk order; empty when it failed.
         usage: What it took.
         failure: One sentence; the document is to be quarantined. None when it went well.
+        active: When it was worked on; None where no language model is asked.
     """
 
     annotations: list[ChunkAnnotation]
     usage: AnnotationUsage = NO_USAGE
     failure: str | None = None
+    active: ActivePeriod | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -65,6 +65,7 @@ NUM_SPANS = "num_spans"
 NUM_SHORTENED = "num_shortened"
 READ_S = "read_s"
 ANNOTATE_S = "annotate_s"
+ACTIVE = "active"
 EMBED_S = "embed_s"
 KEY = "key"
 VERSION = "version"
@@ -104,9 +105,21 @@ _CNM = [
 _USAGE = pa.struct(
     [_required(field.name, pa.int64()) for field in dataclasses.fields(AnnotationUsage)]
 )
+_ACTIVE = pa.struct(
+    [
+        _required("engine", pa.string()),
+        _required("began", pa.float64()),
+        _required("ended", pa.float64()),
+    ]
+)
 _FAILURE = [_nullable(REASON, pa.string()), _nullable(DETAIL, pa.string())]
 
-PIECES = pa.schema([_required(CHUNKS, pa.large_list(pa.large_string()))])
+PIECES = pa.schema(
+    [
+        _required(CONTENT_SHA256, pa.string()),  # of the whole document
+        _required(CHUNKS, pa.large_list(pa.large_string())),
+    ]
+)
 
 ASKED = pa.schema([_required(USAGE, _USAGE)])
 
@@ -160,6 +173,7 @@ WORK = pa.schema(
         _required(USAGE, _USAGE),
         _required(READ_S, pa.float64()),
         _required(ANNOTATE_S, pa.float64()),
+        _nullable(ACTIVE, _ACTIVE),
         *_FAILURE,
     ]
 )
@@ -176,6 +190,7 @@ OUTCOMES = pa.schema(
         _required(USAGE, _USAGE),
         _required(READ_S, pa.float64()),
         _required(ANNOTATE_S, pa.float64()),
+        _nullable(ACTIVE, _ACTIVE),
         _required(EMBED_S, pa.float64()),
         *_FAILURE,
     ]

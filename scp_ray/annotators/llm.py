@@ -2,9 +2,13 @@
 
 import asyncio
 import logging
+import os
+import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from scp_ray.annotators.llm_modules import Answers, CallLimit, LlmModules, flushed_regularly
@@ -12,7 +16,7 @@ from scp_ray.chop.annotate import annotate_document, ask_pairs
 from scp_ray.chop.together import all_together
 from scp_ray.errors import EngineDeadError, GenerationError, ModelUnreachableError
 from scp_ray.protocols import AnnotationCache, TextGenerator
-from scp_ray.records import NO_USAGE, AnnotatedDocument, AnnotationUsage
+from scp_ray.records import NO_USAGE, ActivePeriod, AnnotatedDocument, AnnotationUsage
 
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -53,6 +57,7 @@ class LlmAnnotator:
         self._lookahead = lookahead
         self._document_fallback = document_fallback
         self._cache = cache
+        self._name = f"{socket.gethostname()}:{os.getpid()}"
         self._num_waiting = 0  # calls of ``annotate`` that have not returned
         self._turn = threading.Lock()
         self._loop = asyncio.new_event_loop()
@@ -133,6 +138,11 @@ class LlmAnnotator:
         return modules.usage
 
     async def _annotate_one(self, chunks: Sequence[str]) -> AnnotatedDocument:
+        began = time.time()
+        document = await self._annotated(chunks)
+        return replace(document, active=ActivePeriod(self._name, began, time.time()))
+
+    async def _annotated(self, chunks: Sequence[str]) -> AnnotatedDocument:
         modules = LlmModules(self._answers)
         try:
             annotations = await annotate_document(

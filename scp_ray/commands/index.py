@@ -84,7 +84,7 @@ def _summary(report: "RunReport") -> str:
         f"  documents  {documents['published']} published: {states}",
         f"  chunks     {chunks['published']} published: "
         + ", ".join(f"{chunks[kind]} {kind}" for kind in ("embedded", "adopted", "kept")),
-        *_annotation_lines(report.annotation),
+        *_annotation_lines(report.annotation, report.annotation_rates),
         f"  shards     {report.shards['built']} built, {report.shards['reused']} reused",
         f"  seconds    {phases}",
     ]
@@ -99,9 +99,10 @@ def _summary(report: "RunReport") -> str:
     return "\n".join(lines)
 
 
-def _annotation_lines(annotation: dict[str, int]) -> list[str]:
+def _annotation_lines(annotation: dict[str, int], rates: dict[str, float]) -> list[str]:
     if not annotation.get("llm_calls") and not annotation.get("cache_hits"):
         return []
     kinds = ("llm_calls", "cache_hits", "retries", "fallbacks", "prompt_tokens", "output_tokens")
     counts = ", ".join(f"{annotation[kind]} {kind.replace('_', ' ')}" for kind in kinds)
-    return [f"  annotation {annotation['spans']} spans: {counts}"]
+    shares = "".join(f", {name.replace('_', ' ')} {rate:.0%}" for name, rate in rates.items())
+    return [f"  annotation {annotation['spans']} spans: {counts}{shares}"]

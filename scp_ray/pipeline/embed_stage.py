@@ -190,6 +190,7 @@ def _outcome(
         schema.USAGE: asdict(item.usage),
         schema.READ_S: item.read_s,
         schema.ANNOTATE_S: item.annotate_s,
+        schema.ACTIVE: asdict(item.active) if item.active else None,
         schema.EMBED_S: done.embed_s if done else 0.0,
         schema.REASON: item.failure.reason if item.failure else None,
         schema.DETAIL: item.failure.detail if item.failure else None,

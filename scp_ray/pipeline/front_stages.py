@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +17,10 @@ from scp_ray.corpus.inventory import inventory_file
 from scp_ray.corpus.read import read_documents
 from scp_ray.embedding.factory import load_tokenizer
 from scp_ray.errors import ConfigError, DocumentError, QuarantineReason
+from scp_ray.pipeline.engine_deaths import CAUSE, Deaths, EngineDeaths
 from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
 from scp_ray.protocols import Annotator, StoredObject
-from scp_ray.records import AnnotatedDocument, Document
+from scp_ray.records import NO_USAGE, AnnotatedDocument, AnnotationUsage, Document
 from scp_ray.storage.annotation_cache import StoredAnnotationCache
 from scp_ray.storage.opening import open_store
 
@@ -100,11 +102,13 @@ class AnnotationSite:
 
     Attributes:
         index: Address of the index, which has the annotation cache.
+        run_id: The run.
         revision: What the run was planned to be annotated by, see ``annotator_revision``.
         num_actors: Annotators that share the limits of a language model.
     """
 
     index: str
+    run_id: str
     revision: str
     num_actors: int
 
@@ -120,27 +124,47 @@ def _annotator(settings: Settings, site: AnnotationSite) -> Annotator:
     return make_annotator(settings, open_cache, site.num_actors)
 
 
+def _engine_deaths(site: AnnotationSite) -> EngineDeaths:
+    return EngineDeaths(open_store(site.index), site.run_id)
+
+
 class AnnotateStage:
     """CHOP over whole documents, each in the order of its chunks."""
 
     def __init__(self, settings: Settings, site: AnnotationSite) -> None:
         self._annotator = _annotator(settings, site)
+        self._deaths = _engine_deaths(site)
+        self._can_die = settings.chop.annotator.needs_llm
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Take ``WORK`` and yield ``WORK`` with the annotations filled in.
 
-        Calls in several threads at once are in flight together.
+        Calls in several threads at once are in flight together, but for documents that were in
+        work when an engine died.
         """
-        items = items_from_table(batch)
-        usable = [item for item in items if not item.failure]
-        started = time.perf_counter()
-        annotated = self._annotator.annotate([item.chunk_texts for item in usable])
-        seconds = (time.perf_counter() - started) / max(len(usable), 1)
-        done = [
-            _with_annotations(item, document, seconds)
-            for item, document in zip(usable, annotated, strict=True)
+        deaths = self._deaths.read() if self._can_die else Deaths()
+        items = [
+            item.failed(CAUSE) if deaths.are_caused_by(item.content_sha256) else item
+            for item in items_from_table(batch)
         ]
+        usable = [item for item in items if not item.failure]
+        together = [item for item in usable if not deaths.concern(item.content_sha256)]
+        done = self._annotated(together, alone=False) if together else []
+        for item in usable:
+            if deaths.concern(item.content_sha256):
+                done += self._annotated([item], alone=True)
         yield items_to_table([*done, *(item for item in items if item.failure)])
+
+    def _annotated(self, items: list[WorkItem], *, alone: bool) -> list[WorkItem]:
+        contents = [item.content_sha256 for item in items]
+        with self._deaths.watched(contents, alone=alone):
+            started = time.perf_counter()
+            annotated = self._annotator.annotate([item.chunk_texts for item in items])
+            seconds = (time.perf_counter() - started) / len(items)
+        return [
+            _with_annotations(item, document, seconds)
+            for item, document in zip(items, annotated, strict=True)
+        ]
 
     def close(self) -> None:
         """End the annotator."""
@@ -161,7 +185,7 @@ class CutStage:
                 continue
             for start in range(0, len(chunks) - 1, self._piece_chunks):
                 piece = chunks[start : start + self._piece_chunks + 1]
-                row = {schema.CHUNKS: piece}
+                row = {schema.CONTENT_SHA256: item.content_sha256, schema.CHUNKS: piece}
                 yield pa.Table.from_pylist([row], schema=schema.PIECES)
 
 
@@ -170,13 +194,22 @@ class AskAheadStage:
 
     def __init__(self, settings: Settings, site: AnnotationSite) -> None:
         self._annotator = _annotator(settings, site)
+        self._deaths = _engine_deaths(site)
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
-        """Take ``PIECES`` and yield ``ASKED``, one row for the whole batch."""
-        pieces: list[list[str]] = [row[schema.CHUNKS] for row in batch.to_pylist()]
-        usage = self._annotator.ask_ahead(pieces)
+        """Take ``PIECES`` and yield ``ASKED``, one row for the whole batch.
+
+        Pieces of documents that were in work when an engine died are left to ``AnnotateStage``.
+        """
+        deaths = self._deaths.read()
+        rows = [row for row in batch.to_pylist() if not deaths.concern(row[schema.CONTENT_SHA256])]
+        usage = self._asked(rows) if rows else NO_USAGE
         row = {schema.USAGE: asdict(usage)}
         yield pa.Table.from_pylist([row], schema=schema.ASKED)
+
+    def _asked(self, pieces: list[dict[str, Any]]) -> AnnotationUsage:
+        with self._deaths.watched([piece[schema.CONTENT_SHA256] for piece in pieces]):
+            return self._annotator.ask_ahead([piece[schema.CHUNKS] for piece in pieces])
 
     def close(self) -> None:
         """End the annotator."""
@@ -186,5 +219,11 @@ class AskAheadStage:
 def _with_annotations(item: WorkItem, document: AnnotatedDocument, seconds: float) -> WorkItem:
     if document.failure is not None:
         failure = DocumentError(QuarantineReason.ANNOTATION_FAILED, document.failure)
-        return replace(item.failed(failure), usage=document.usage)
-    return replace(item, annotations=document.annotations, usage=document.usage, annotate_s=seconds)
+        return replace(item.failed(failure), usage=document.usage, active=document.active)
+    return replace(
+        item,
+        annotations=document.annotations,
+        usage=document.usage,
+        annotate_s=seconds,
+        active=document.active,
+    )

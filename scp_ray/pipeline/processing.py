@@ -13,6 +13,7 @@ from scp_ray import schema
 from scp_ray.annotators.factory import annotator_revision
 from scp_ray.config import Settings
 from scp_ray.errors import QuarantineReason, RowAccountingError
+from scp_ray.pipeline.active_documents import ActiveDocuments
 from scp_ray.pipeline.embed_stage import EmbedStage, StagingTarget
 from scp_ray.pipeline.executor import Executor, StageSpec
 from scp_ray.pipeline.front_stages import (
@@ -28,7 +29,7 @@ from scp_ray.pipeline.pools import ANNOTATE_POOL, EMBED_POOL, INVENTORY_TASK, RE
 from scp_ray.pipeline.report import Progress
 from scp_ray.pipeline.staged_parts import StagedDocument
 from scp_ray.protocols import Int64Array, StoredObject
-from scp_ray.records import NO_USAGE, AnnotationUsage
+from scp_ray.records import NO_USAGE, ActivePeriod, AnnotationUsage
 from scp_ray.storage.manifest import EncoderEntry
 
 _FILES_PER_TASK = 32
@@ -47,6 +48,7 @@ class Processed:
         staged: Documents whose rows are staged, by doc_id.
         quarantined: Documents that failed on the way, by doc_id.
         usage: What annotation took.
+        active: Documents at work in each engine of a language model.
         totals: Sums of the counts and seconds of all outcomes, by column name.
     """
 
@@ -56,6 +58,7 @@ class Processed:
         default_factory=lambda: dict.fromkeys((*_COUNTS, *_SECONDS), 0)
     )
     usage: AnnotationUsage = NO_USAGE
+    active: ActiveDocuments = field(default_factory=ActiveDocuments)
 
     def add(self, row: dict[str, Any]) -> None:
         """Count one outcome.
@@ -74,8 +77,21 @@ class Processed:
         else:
             self.staged[doc_id] = StagedDocument(row[schema.PART], row[schema.NUM_CHUNKS])
         self.usage += AnnotationUsage(**row[schema.USAGE])
+        if row[schema.ACTIVE]:
+            self.active.add(ActivePeriod(**row[schema.ACTIVE]))
         for name in (*_COUNTS, *_SECONDS):
             self.totals[name] += row[name]
+
+    def rates(self) -> dict[str, float]:
+        """Return how often spans go on, and how much of the prompts engines had in their cache."""
+        num_pairs = self.totals[schema.NUM_CHUNKS] - len(self.staged)
+        num_new = self.totals[schema.NUM_SPANS] - len(self.staged)
+        prompt = self.usage.prompt_tokens
+        rates = {
+            "continuity": 1 - num_new / num_pairs if num_pairs else None,
+            "prefix_cache": self.usage.cached_prompt_tokens / prompt if prompt else None,
+        }
+        return {name: round(rate, 4) for name, rate in rates.items() if rate is not None}
 
 
 def take_inventory(
@@ -181,7 +197,9 @@ def ask_ahead(
 
 
 def _site(executor: Executor, target: StagingTarget, settings: Settings) -> AnnotationSite:
-    return AnnotationSite(target.index, annotator_revision(settings), executor.num_annotators)
+    return AnnotationSite(
+        target.index, target.run_id, annotator_revision(settings), executor.num_annotators
+    )
 
 
 def batch_documents(todo: Sequence[Locator], settings: Settings) -> int:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scp_ray.pipeline.plan import CorpusPlan, DocumentState, Quarantined
 from scp_ray.protocols import ObjectStore
@@ -39,6 +39,10 @@ class RunReport:
         chunks: Chunks embedded, staged by an earlier run, reused, and published.
         annotation: What annotation took (see ``AnnotationUsage``), spans of the documents done,
             and prefixes that had to be shortened.
+        annotation_rates: ``continuity``, the share of neighbouring chunks that share a span, and
+            ``prefix_cache``, the share of the prompt tokens that engines had in their prefix
+            cache; only where there were any.
+        active_documents: Documents in each engine over time (see ``ActiveDocuments``).
         shards: Shards built, and referenced as they were.
         tokens_embedded: Tokens of the chunks embedded.
         quarantined: Documents that were set aside.
@@ -58,6 +62,8 @@ class RunReport:
     documents: dict[str, int] = field(default_factory=dict)
     chunks: dict[str, int] = field(default_factory=dict)
     annotation: dict[str, int] = field(default_factory=dict)
+    annotation_rates: dict[str, float] = field(default_factory=dict)
+    active_documents: dict[str, Any] = field(default_factory=dict)
     shards: dict[str, int] = field(default_factory=dict)
     tokens_embedded: int = 0
     quarantined: list[Quarantined] = field(default_factory=list)

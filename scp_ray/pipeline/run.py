@@ -174,6 +174,8 @@ class _Run:
             "spans": spans,
             "prefixes_shortened": int(totals[schema.NUM_SHORTENED]),
         }
+        self._report.annotation_rates = processed.rates()
+        self._report.active_documents = processed.active.timelines()
         self._report.tokens_embedded = int(totals[schema.NUM_TOKENS])
         for column in (schema.READ_S, schema.ANNOTATE_S, schema.EMBED_S):
             self._report.worker_seconds[column.removesuffix("_s")] = round(totals[column], 3)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from scp_ray import schema
 from scp_ray.errors import DocumentError, QuarantineReason
-from scp_ray.records import NO_USAGE, AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
+from scp_ray.records import NO_USAGE, ActivePeriod, AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class WorkItem:
         usage: What annotation took.
         read_s: Seconds of reading, parsing and chunking.
         annotate_s: Seconds of annotation.
+        active: When a language model was asked about it, or None.
         failure: Why it is quarantined, or None.
     """
 
@@ -40,6 +41,7 @@ class WorkItem:
     usage: AnnotationUsage = NO_USAGE
     read_s: float = 0.0
     annotate_s: float = 0.0
+    active: ActivePeriod | None = None
     failure: DocumentError | None = None
 
     @property
@@ -82,6 +84,7 @@ def _row(item: WorkItem) -> dict[str, object]:
         schema.USAGE: asdict(item.usage),
         schema.READ_S: item.read_s,
         schema.ANNOTATE_S: item.annotate_s,
+        schema.ACTIVE: asdict(item.active) if item.active else None,
         schema.REASON: item.failure.reason if item.failure else None,
         schema.DETAIL: item.failure.detail if item.failure else None,
     }
@@ -100,13 +103,14 @@ def annotation_row(annotation: ChunkAnnotation) -> dict[str, object]:
 def _item(row: dict[str, object]) -> WorkItem:
     spans = row.pop(schema.CHUNK_SPANS)
     annotations = row.pop(schema.ANNOTATIONS)
-    usage = row.pop(schema.USAGE)
+    usage, active = row.pop(schema.USAGE), row.pop(schema.ACTIVE)
     reason, detail = row.pop(schema.REASON), row.pop(schema.DETAIL)
     return WorkItem(
         **row,  # type: ignore[arg-type]
         spans=[ChunkSpan(**span) for span in spans],  # type: ignore[attr-defined]
         annotations=[_annotation(columns) for columns in annotations],  # type: ignore[attr-defined]
         usage=AnnotationUsage(**usage),  # type: ignore[arg-type]
+        active=ActivePeriod(**active) if active else None,  # type: ignore[arg-type]
         failure=DocumentError(QuarantineReason(str(reason)), str(detail)) if reason else None,
     )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from scp_ray.errors import ConfigError, IndexFormatError
 from scp_ray.protocols import ObjectStore, StoredObject
-from scp_ray.storage.keys import GENERATIONS, RUNS, SHARDS, STAGED
+from scp_ray.storage.keys import ENGINE_DEATHS, GENERATIONS, RUNS, SHARDS, STAGED
 from scp_ray.storage.manifest import read_manifest
 from scp_ray.storage.opening import is_on_s3
 from scp_ray.storage.publish import (
@@ -148,7 +148,7 @@ def _garbage(store: ObjectStore, after: Current, run_id: str) -> Iterator[Stored
     for stored in store.list(RUNS):
         run, _, rest = stored.key.removeprefix(RUNS).partition("/")
         # Run ids begin with the time at which the run began.
-        if rest.startswith(STAGED) and run <= run_id:
+        if rest.startswith((STAGED, ENGINE_DEATHS)) and run <= run_id:
             yield stored
 
 

@@ -17,6 +17,7 @@ RUNS = "runs/"
 SHARDS = "shards/"
 GENERATIONS = "generations/"
 STAGED = "staged/"
+ENGINE_DEATHS = "engine-deaths/"
 ANNOTATIONS = "annotations/"
 
 
@@ -52,6 +53,11 @@ def shard_folder(shard_id: int, files: Mapping[str, str]) -> str:
 def staged_folder(run_id: str, shard_id: int) -> str:
     """Folder of the staged parts of one shard."""
     return f"{RUNS}{run_id}/{STAGED}{shard_id:05d}"
+
+
+def engine_deaths_folder(run_id: str) -> str:
+    """Folder of what engines had in work when they died, with the slash at its end."""
+    return f"{RUNS}{run_id}/{ENGINE_DEATHS}"
 
 
 def report_key(run_id: str) -> str:

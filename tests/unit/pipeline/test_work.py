@@ -3,7 +3,7 @@
 from scp_ray import schema
 from scp_ray.errors import DocumentError, QuarantineReason
 from scp_ray.pipeline.work import WorkItem, items_from_table, items_to_table
-from scp_ray.records import AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
+from scp_ray.records import ActivePeriod, AnnotationUsage, ChunkAnnotation, ChunkSpan, Cnm
 
 ITEM = WorkItem(
     "doc",
@@ -17,6 +17,7 @@ ITEM = WorkItem(
     AnnotationUsage(decisions=1, extractions=1, llm_calls=3),
     0.5,
     0.25,
+    ActivePeriod("node:7", 10.5, 12.0),
 )
 
 
