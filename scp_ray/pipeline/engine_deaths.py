@@ -15,12 +15,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from pydantic import TypeAdapter, ValidationError
+
 from scp_ray.errors import DocumentError, EngineDeadError, QuarantineReason, StorageError
 from scp_ray.protocols import ObjectStore
 from scp_ray.storage.keys import engine_deaths_folder
 
 _log = logging.getLogger(__name__)
 
+_DOCUMENTS = TypeAdapter(list[str])
 _LEAST_DEATHS = 2  # of engines, before a document is their cause
 
 CAUSE = DocumentError(
@@ -64,9 +67,19 @@ class EngineDeaths:
         self._is_noted = False
 
     def read(self) -> Deaths:
-        """Return the deaths so far."""
-        keys = [stored.key for stored in self._store.list(self._folder)]
-        return Deaths(tuple(frozenset(json.loads(self._store.read(key))) for key in keys))
+        """Return the deaths so far.
+
+        Raises:
+            StorageError: If what is there is no list of documents.
+        """
+        return Deaths(tuple(self._documents(one.key) for one in self._store.list(self._folder)))
+
+    def _documents(self, key: str) -> frozenset[str]:
+        try:
+            return frozenset(_DOCUMENTS.validate_json(self._store.read(key)))
+        except ValidationError as error:
+            message = f"{self._store.url}/{key} is no list of documents; delete it"
+            raise StorageError(message) from error
 
     @contextmanager
     def watched(self, contents: Sequence[str], *, alone: bool = False) -> Iterator[None]:

@@ -8,13 +8,12 @@ TITLE, PAIR = Question("title", "Kettle"), Question("pair", "a b")
 
 def annotated(answers: dict[Question, str], *models: str | None) -> Annotated:
     chunks = [ChunkAnnotation(Cnm(model=model), model is not None) for model in models]
-    return Annotated(1.0, answers, chunks)
+    return Annotated(answers, chunks)
 
 
 def test_the_same_way_differs_nowhere() -> None:
     one = annotated({TITLE: "product", PAIR: "TRUE"}, "K1", None)
     assert compare(one, one) == {
-        "seconds": 1.0,
         "questions": 2,
         "questions_compared": {"pair": 1, "title": 1},
         "answers_different": {"pair": 0, "title": 0},

@@ -70,6 +70,13 @@ def test_other_errors_blame_nobody(store: MemoryObjectStore) -> None:
     assert deaths.read() == Deaths()
 
 
+@pytest.mark.parametrize("damaged", [b"", b"[1]", b'{"a": 1}', b"\xff"])
+def test_what_is_no_list_of_documents_is_named(store: MemoryObjectStore, damaged: bytes) -> None:
+    store.write("runs/run/engine-deaths/x.json", damaged)
+    with pytest.raises(StorageError, match=r"runs/run/engine-deaths/x\.json"):
+        EngineDeaths(store, "run").read()
+
+
 def test_a_store_that_fails_does_not_hide_the_death(
     store: MemoryObjectStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
