@@ -7,10 +7,11 @@ kept in a work folder, so that a run that was broken off goes on. Writes
 
 import argparse
 import json
-import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.environment import capture
 from benchmarks.figures import ROOT, Result, rounded, say
@@ -18,6 +19,8 @@ from scp_ray.cli import run_job
 from scp_ray.commands import evaluate_generation
 from scp_ray.commands.terminal import ExitCode
 from scp_ray.config import load_settings
+from scp_ray.evaluation.paired import PairedDifference, paired_difference
+from scp_ray.evaluation.queries import read_queries
 from scp_ray.pipeline.executor import InProcessExecutor
 from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.run import index_corpus
@@ -32,7 +35,11 @@ SYSTEMS = {
 }
 # Few requests at once: on CPUs each one gets slower with every other.
 _ENGINE = ["chop.annotator=vllm", "vllm.max_num_seqs=8", "llm.timeout_s=1800"]
-_NOT_FIGURES = {"index", "generation", "file", "paper"}
+_NOT_FIGURES = {"index", "generation", "file", "paper", "questions"}
+_MEASURES = ("token_f1", "rouge_l", "bert_score")
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
+"""Questions as ``generation.json`` has them, one for each number of passages."""
 
 
 def main() -> None:
@@ -42,17 +49,21 @@ def main() -> None:
     queries = _first_with_answer(args.queries, args.limit, args.work / "asked.jsonl")
     environment = capture(load_settings(None, [], {}), args.corpus)
     model = [*_ENGINE, f"llm.model={args.model}"]
-    measured = {name: _measure(args, queries, name, model) for name in SYSTEMS}
+    trees = {name: _answered(args, queries, name, model) for name in SYSTEMS}
+    documents = {
+        query.query_id: {span.doc_id for span in query.relevant} for query in read_queries(queries)
+    }
+    figures = {name: _figures(tree, documents) for name, tree in trees.items()}
+    figures["scp_ray_minus_plain"] = differences(*(tree["questions"] for tree in trees.values()))
     settings = {"systems": SYSTEMS, "engine": [*_ENGINE, f"llm.model={args.model.name}"]}
-    path = Result(environment, settings, measured).write("generation")
+    path = Result(environment, settings, figures).write("generation")
     say(f"wrote {path.relative_to(ROOT)}")
 
 
-def _measure(args: argparse.Namespace, queries: Path, name: str, model: list[str]) -> Any:  # noqa: ANN401 - JSON
+def _answered(args: argparse.Namespace, queries: Path, name: str, model: list[str]) -> Any:  # noqa: ANN401 - JSON
     index, answers = args.work / name / "index", args.work / name / "answers"
     settings = load_settings(None, SYSTEMS[name], {})
     index_corpus(IndexRequest(str(args.corpus), str(index), settings), InProcessExecutor(), say)
-    started = time.perf_counter()
     assignments = [word for value in [*SYSTEMS[name], *model] for word in ("--set", value)]
     code = run_job(
         evaluate_generation,
@@ -61,9 +72,40 @@ def _measure(args: argparse.Namespace, queries: Path, name: str, model: list[str
     )
     if code not in {ExitCode.DONE, ExitCode.PARTIAL}:
         raise SystemExit(code)
-    tree = json.loads((answers / "generation.json").read_text(encoding="utf-8"))
-    figures = {key: value for key, value in tree.items() if key not in _NOT_FIGURES | {"questions"}}
-    return {**figures, "seconds_of_this_run": rounded(time.perf_counter() - started)}
+    return json.loads((answers / "generation.json").read_text(encoding="utf-8"))
+
+
+def _figures(tree: Mapping[str, Any], documents: Mapping[str, set[str]]) -> dict[str, Any]:
+    firsts = [
+        row["passages"][0]["doc_id"] in documents[row["query_id"]]
+        for row in tree["questions"]
+        if row["passages"]
+    ]
+    figures = {key: value for key, value in tree.items() if key not in _NOT_FIGURES}
+    return {**figures, "right_document_first": rounded(sum(firsts) / len(firsts))}
+
+
+def differences(plain: Rows, other: Rows) -> dict[str, dict[str, Any]]:
+    """Return what the other system gains in each measure, by number of passages.
+
+    Questions that one of the two did not answer at a number of passages are left out there.
+    """
+    bases = {(row["query_id"], row["num_passages"]): row for row in plain if not row["failure"]}
+    pairs: dict[int, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
+    for row in other:
+        base = bases.get((row["query_id"], row["num_passages"]))
+        if base is not None and not row["failure"]:
+            pairs.setdefault(row["num_passages"], []).append((base, row))
+    return {
+        str(number): {measure: asdict(_gain(rows, measure)) for measure in _MEASURES}
+        for number, rows in sorted(pairs.items())
+    }
+
+
+def _gain(
+    rows: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]], measure: str
+) -> PairedDifference:
+    return paired_difference([base[measure] for base, _ in rows], [row[measure] for _, row in rows])
 
 
 def _first_with_answer(queries: Path, limit: int | None, copy: Path) -> Path:
