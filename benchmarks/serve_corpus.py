@@ -32,6 +32,7 @@ from scp_ray.pipeline.preparation import IndexRequest
 from scp_ray.pipeline.run import index_corpus
 from scp_ray.pipeline.staged_parts import write_part
 from scp_ray.protocols import Float32Array, ObjectStore
+from scp_ray.retrieval.terms import TERMS_REVISION
 from scp_ray.storage.keys import generation_folder, staged_folder
 from scp_ray.storage.manifest import FORMAT_VERSION, Manifest, ShardEntry
 from scp_ray.storage.opening import open_store
@@ -90,6 +91,7 @@ def served_corpus(cache: Path, num_chunks: int, settings: Settings) -> ServedCor
     made_of = {
         "version": _VERSION,
         "format": FORMAT_VERSION,
+        "words": TERMS_REVISION,
         "chunks": num_chunks,
         "data": data_sha256(CORPUS),
         "questions": data_sha256(QUESTIONS),
