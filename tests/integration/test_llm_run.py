@@ -89,6 +89,25 @@ def test_every_question_is_paid_once(
     assert run(*LLM, "embedding.model=hash://48", allow_removals=True).annotation["llm_calls"] == 0
 
 
+def test_the_report_shows_rates_and_what_the_engine_had_at_work(
+    run: Run, tmp_path: Path, manifest: Callable[..., Manifest], generator: ScriptedGenerator
+) -> None:
+    report = run(*LLM)
+    documents = documents_of(tmp_path / "index", manifest())
+    starts = [starts for chunks in documents for _, starts in chunks[1:]]
+    prompt, cached = (report.annotation[name] for name in ("prompt_tokens", "cached_prompt_tokens"))
+    assert generator.requests
+    assert report.annotation_rates == {
+        "continuity": round(1 - sum(starts) / len(starts), 4),
+        "prefix_cache": round(cached / prompt, 4),
+    }
+    [steps] = report.active_documents["engines"].values()
+    assert 0 < max(steps) <= len(documents)
+    assert report.active_documents["step_s"] == 1
+    again = run(*LLM)
+    assert (again.annotation_rates, again.active_documents) == ({}, {})
+
+
 def test_a_run_stops_before_it_overspends_and_the_next_goes_on(
     run: Run, manifest: Callable[..., Manifest], generator: ScriptedGenerator
 ) -> None:
