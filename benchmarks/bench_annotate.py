@@ -5,7 +5,7 @@ is given the same prompts all at once, and against one request at a time. ``skew
 which one document holds half against the same text in even documents, on that engine, and with
 many more documents on engines that are scripted. Writes ``results/bench_annotate.json`` and
 ``results/bench_skew.json``. The engine has all cores, which it shares with all else in the
-pipeline. With ``--engine-cores`` it has cores of its own, as it would have a GPU:
+pipeline. With ``--engine-cores`` it is held to some of them, so that the rest has others to run on:
 ``results/bench_annotate_own_cores.json``.
 """
 

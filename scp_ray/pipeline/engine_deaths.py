@@ -1,9 +1,10 @@
-"""What engines had in work when they died, so that one document cannot end a whole run.
+"""What engines had in work when they died, so that one document cannot end a whole run on Ray.
 
-An engine that dies takes its actor with it, and all that it had in work is begun again. Where one
-of those documents is the cause, it would kill one engine after the other. So a document that was
-in work at a death is worked on alone from then on, and one that an engine died on while it was
-alone, and at least twice in all, is the cause.
+An engine that dies (``EngineDeadError``; a process that is killed as a whole notes nothing) takes
+its actor with it, and all that it had in work is begun again. Where one of those documents is the
+cause, it would kill one engine after the other. So a document that was in work at a death is worked
+on alone from then on, and one that is the only one in work at a death, and in work at another, is
+the cause. What is noted holds for the run.
 """
 
 import json
@@ -28,8 +29,8 @@ _LEAST_DEATHS = 2  # of engines, before a document is their cause
 
 CAUSE = DocumentError(
     QuarantineReason.ANNOTATION_FAILED,
-    "the engine of the language model died on it, the last time while nothing else was in work; "
-    "the log of the annotator says how",
+    "the engine of the language model died on it again and again, at least once while nothing else "
+    "was in work; the log of the annotator says how",
 )
 
 
@@ -44,13 +45,18 @@ class Deaths:
         return any(content in one for one in self.in_work)
 
     def are_caused_by(self, content: str) -> bool:
-        """Return whether a document is what engines died of."""
+        """Return whether a document is what engines died of.
+
+        They died at least twice while it was in work, and at least once while nothing else was.
+        """
         concerned = [one for one in self.in_work if content in one]
         return len(concerned) >= _LEAST_DEATHS and any(len(one) == 1 for one in concerned)
 
 
 class EngineDeaths:
     """Keeps count of them on the store, for all annotators of a run.
+
+    One for each actor, whose threads share it; it ends with its engine.
 
     Args:
         store: The index.
@@ -88,6 +94,9 @@ class EngineDeaths:
         Args:
             contents: The documents, at least one, by SHA-256 of their content.
             alone: Wait for all other threads to be done, and let none begin.
+
+        Raises:
+            EngineDeadError: As the block raised it.
         """
         self._begin(contents, alone=alone)
         try:
@@ -101,8 +110,10 @@ class EngineDeaths:
     def _begin(self, contents: Sequence[str], *, alone: bool) -> None:
         with self._turn:
             self._num_waiting += alone
-            self._turn.wait_for(lambda: self._is_free(alone=alone))
-            self._num_waiting -= alone
+            try:
+                self._turn.wait_for(lambda: self._is_free(alone=alone))
+            finally:
+                self._num_waiting -= alone
             self._is_one_alone = alone
             self._in_work.update(contents)
 
@@ -118,14 +129,16 @@ class EngineDeaths:
             self._turn.notify_all()
 
     def _note(self) -> None:
-        """Note all that is in work, once: each thread is told of the same death."""
+        """Note all that is in work, once: each thread is told of the same death.
+
+        Returns when it is written, by whichever thread: the process may end right after.
+        """
         with self._turn:
             if self._is_noted:
                 return
             self._is_noted = True
-            in_work = sorted(self._in_work)
-        key = f"{self._folder}{secrets.token_hex(8)}.json"
-        try:
-            self._store.write(key, json.dumps(in_work).encode())
-        except StorageError as error:  # must not take the place of what happened
-            _log.warning("what the engine had in work when it died cannot be noted: %s", error)
+            key = f"{self._folder}{secrets.token_hex(8)}.json"
+            try:
+                self._store.write(key, json.dumps(sorted(self._in_work)).encode())
+            except StorageError as error:  # must not take the place of what happened
+                _log.warning("what the engine had in work when it died is not noted: %s", error)

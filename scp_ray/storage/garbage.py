@@ -61,8 +61,8 @@ class Retention:
 def collect_garbage(store: ObjectStore, retention: Retention, fence: int | None) -> Collected:
     """Retire old generations and delete what nothing needs.
 
-    Staged parts of a run that began after the current generation was published are kept: the next
-    run goes on from them. Run reports are kept.
+    Staged parts of a run that began after the current generation was published are kept, with what
+    its engines died on: the next run goes on from the parts. Run reports are kept.
 
     Args:
         store: The index.

@@ -96,9 +96,13 @@ def test_what_dead_runs_left_goes_and_what_the_next_can_use_stays(index: Path) -
         staged = index / "runs" / run_id / "staged" / "00001"
         staged.mkdir(parents=True)
         (staged / "x.chunks.parquet").write_bytes(b"part")
+        deaths = index / "runs" / run_id / "engine-deaths"
+        deaths.mkdir()
+        (deaths / "x.json").write_bytes(b"[]")
     deleted = collect(index, keep=9)
     assert deleted == [
         f"shards/00001/{'0' * 64}/index.faiss",
+        "runs/19990101T000000-aaaa/engine-deaths/x.json",
         "runs/19990101T000000-aaaa/staged/00001/x.chunks.parquet",
     ]
     assert list(index.glob("runs/*/report.json"))

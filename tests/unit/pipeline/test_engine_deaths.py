@@ -62,6 +62,37 @@ def test_one_death_is_noted_once_though_every_thread_is_told(store: MemoryObject
     assert deaths.read() == in_work("ab")
 
 
+def test_no_thread_goes_on_before_the_death_is_written(
+    store: MemoryObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends with the first thread that is told."""
+    deaths, write = EngineDeaths(store, "run"), store.write
+    both_work, is_writing, may_write = threading.Barrier(2), threading.Event(), threading.Event()
+
+    def slow(key: str, data: bytes) -> None:
+        is_writing.set()
+        assert may_write.wait(10)
+        write(key, data)
+
+    def work(content: str) -> None:
+        with pytest.raises(EngineDeadError), deaths.watched([content]):
+            both_work.wait(10)
+            raise EngineDeadError
+
+    monkeypatch.setattr(store, "write", slow)
+    threads = [threading.Thread(target=work, args=(content,)) for content in "ab"]
+    for thread in threads:
+        thread.start()
+    assert is_writing.wait(10)
+    for thread in threads:
+        thread.join(0.2)
+    assert all(thread.is_alive() for thread in threads)
+    may_write.set()
+    for thread in threads:
+        thread.join(10)
+    assert deaths.read() == in_work("ab")
+
+
 def test_other_errors_blame_nobody(store: MemoryObjectStore) -> None:
     deaths = EngineDeaths(store, "run")
     with pytest.raises(ValueError, match="wrong"), deaths.watched(["a"]):
