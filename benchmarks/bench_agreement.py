@@ -1,9 +1,10 @@
 """Does what a real engine answers depend on what else it works on at that moment?
 
 Documents are annotated several times at temperature 0, each time by a fresh engine that keeps no
-answer: one request at a time, with lookahead, all documents together, and those once more. The
-fold is the same for all (the property tests prove that), so whatever differs comes from numbers
-that depend on the batch. Writes ``results/bench_agreement.json``.
+answer: without lookahead (one request in work, two where a span begins), with it, all documents
+together, and those once more. The fold is the same for all (the property tests prove that), so
+whatever differs comes from numbers that depend on the batch. Writes
+``results/bench_agreement.json``.
 """
 
 import argparse

@@ -138,9 +138,10 @@ class LlmAnnotator:
         return modules.usage
 
     async def _annotate_one(self, chunks: Sequence[str]) -> AnnotatedDocument:
-        began = time.time()
+        began, started = time.time(), time.monotonic()
         document = await self._annotated(chunks)
-        return replace(document, active=ActivePeriod(self._name, began, time.time()))
+        ended = began + time.monotonic() - started  # clocks of the day may be set back
+        return replace(document, active=ActivePeriod(self._name, began, ended))
 
     async def _annotated(self, chunks: Sequence[str]) -> AnnotatedDocument:
         modules = LlmModules(self._answers)

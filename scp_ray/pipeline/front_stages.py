@@ -144,7 +144,9 @@ class AnnotateStage:
         """
         deaths = self._deaths.read() if self._can_die else Deaths()
         items = [
-            item.failed(CAUSE) if deaths.are_caused_by(item.content_sha256) else item
+            item.failed(CAUSE)
+            if not item.failure and deaths.are_caused_by(item.content_sha256)
+            else item
             for item in items_from_table(batch)
         ]
         usable = [item for item in items if not item.failure]

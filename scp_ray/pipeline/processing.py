@@ -86,10 +86,10 @@ class Processed:
         """Return how often spans go on, and how much of the prompts engines had in their cache."""
         num_pairs = self.totals[schema.NUM_CHUNKS] - len(self.staged)
         num_new = self.totals[schema.NUM_SPANS] - len(self.staged)
-        prompt = self.usage.prompt_tokens
+        prompt, cached = self.usage.prompt_tokens, self.usage.cached_prompt_tokens
         rates = {
             "continuity": 1 - num_new / num_pairs if num_pairs else None,
-            "prefix_cache": self.usage.cached_prompt_tokens / prompt if prompt else None,
+            "prefix_cache": min(1.0, cached / prompt) if prompt else None,  # as servers count
         }
         return {name: round(rate, 4) for name, rate in rates.items() if rate is not None}
 
